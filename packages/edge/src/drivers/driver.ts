@@ -1,0 +1,98 @@
+import type { Duplex } from 'node:stream';
+import type { Capability, Change, Kind, Limits, Stats } from '@vivarium/protocol';
+
+/**
+ * A driver boots a cell and hands back one byte stream to its viv-init. It gets resolved paths and limits and knows
+ * nothing of repositories, HTTP or tenants. Every driver passes drivers/contract.ts.
+ */
+export interface Driver {
+  readonly kind: Kind;
+  /** What this machine can do for this kind, why not, and the remedy. */
+  capabilities(): Promise<Capability[]>;
+  /** Checks capacity and features before anything is made. Throws VivError `unsupported`, `node_full`, `node_disk_full`. */
+  prepare(spec: CellSpec): Promise<void>;
+  /** Boots the cell. On an error nothing of it is left behind. */
+  start(spec: CellSpec): Promise<CellHandle>;
+  /** The same after an edge restart. Throws VivError `sandbox_lost` when the cell is gone (and removes what is left of it). */
+  adopt(record: CellRecord): Promise<CellHandle>;
+  /** Removes whatever a dead cell of ours, known by its record or not at all (crash in mid-start), left behind. */
+  sweep(known: ReadonlySet<string>): Promise<string[]>;
+}
+
+/** One lower layer, resolved: a directory where it is mounted read-only on this node. Lowest first. */
+export type LayerMount = { digest: string; path: string };
+
+export type CellSpec = {
+  id: string;
+  hostname: string;
+  layers: LayerMount[];
+  limits: Limits;
+  /** Default environment of every command (image config, then the sandbox's own). */
+  env: Record<string, string>;
+  /** Scratch to start from: the snapshot of another sandbox's scratch (fork), else empty. */
+  scratchFrom?: string;
+};
+
+/** JSON that the edge stores in its registry and hands back to `adopt`; opaque to the edge but for these. */
+export type CellRecord = { id: string; kind: Kind; [key: string]: unknown };
+
+export interface CellHandle {
+  readonly record: CellRecord;
+  /**
+   * A fresh connection to the cell's viv-init; the guest keeps one at a time, so a new one displaces the old. Rejects with VivError
+   * `sandbox_lost` when PID 1 is gone. Cheap: the edge calls it again whenever the stream broke.
+   */
+  connect(): Promise<Duplex>;
+  /** Resolves when PID 1 has ended, however; never rejects. */
+  readonly ended: Promise<{ reason: string }>;
+  /** Where the CONFIG frame's contents come from: what this driver wants PID 1 to do before it accepts commands. */
+  guestConfig(): GuestConfig;
+  /**
+   * Puts a waiting child (its pid as the guest sees it) into a control group of its own so that it and all its descendants can be ended
+   * together, whatever sessions they leave. Called before START. VMs return null (the guest does it).
+   */
+  placeCommand(execId: string, guestPid: number): Promise<CommandGroup | null>;
+  /** Finds the group again after an edge restart. */
+  findCommand(execId: string): Promise<CommandGroup | null>;
+  pause(): Promise<void>;
+  resume(): Promise<void>;
+  usage(): Promise<Usage>;
+  /** Paths that differ from the image, in bounded batches, sorted by path. The cell should be paused or quiet for an exact answer. */
+  changes(): AsyncIterable<Change>;
+  /** Directory trees (upper, in overlay form with whiteouts) and id shift from which a layer can be built; call `release` when done. The cell is frozen meanwhile by the caller. */
+  exportChanges(): Promise<{ upperDir: string; idShift: number; release(): Promise<void> }>;
+  /** A snapshot of the scratch that a new cell can start from (`scratchFrom`); removed by `dropSnapshot`. */
+  snapshotScratch(name: string): Promise<string>;
+  dropSnapshot(path: string): Promise<void>;
+  /** Ends everything and removes everything of it. Idempotent. */
+  destroy(): Promise<void>;
+}
+
+export type GuestConfig = {
+  seccomp?: Uint8Array;
+  capKeep?: bigint;
+  unshareCgroup?: boolean;
+  loopbackUp?: boolean;
+  hostname?: string;
+  sysctls?: Record<string, string>;
+  env?: Record<string, string>;
+  rlimits?: { resource: number; soft: bigint; hard: bigint }[];
+};
+
+/** All processes of one command. */
+export interface CommandGroup {
+  /** SIGKILL to every process in it, none can escape; resolves when they are gone (bounded wait). */
+  kill(): Promise<void>;
+  /** Any other signal to every process in it. */
+  signal(signal: number): Promise<void>;
+  /** Are there processes left? */
+  populated(): Promise<boolean>;
+  /** Forgets the group; leftovers move to the cell's own group. */
+  release(): Promise<void>;
+}
+
+/** Stats without what only the edge knows, plus counters to tell why a command died. */
+export type Usage = Omit<Stats, 'at' | 'execsRunning' | 'execsTotal'> & {
+  /** How often the pids limit refused a fork, as far as the kernel says. */
+  pidsDenied: number;
+};

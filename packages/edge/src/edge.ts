@@ -1,0 +1,174 @@
+import type { Readable } from 'node:stream';
+import type {
+  Capability,
+  Change,
+  Entry,
+  Exec,
+  ExecResult,
+  ExecStart,
+  Image,
+  ImageImport,
+  JournalRecord,
+  Lease,
+  LeaseCreate,
+  Outcome,
+  ProcessInfo,
+  Progress,
+  Sandbox,
+  SandboxCreate,
+  SandboxState,
+  SandboxUpdate,
+  SignalRequest,
+  Stats,
+  WatchEvent,
+  WinSize,
+} from '@vivarium/protocol';
+
+/**
+ * What the control plane may ask of a node. The apiserver talks to this interface only; every method throws VivError.
+ * `Edge` is the truth for its sandboxes: it has written them down before it answers.
+ */
+export interface Edge {
+  readonly sandboxes: SandboxService;
+  readonly execs: ExecService;
+  readonly files: FileService;
+  readonly ports: PortService;
+  readonly leases: LeaseService;
+  readonly images: ImageService;
+  readonly info: InfoService;
+}
+
+export type Owner = { keyId: string; maxSandboxes: number | null };
+export type Idempotency = { key: string; requestHash: string };
+export type PageRequest = { limit: number; cursor?: string | undefined };
+export type PageOf<T> = { items: T[]; nextCursor: string | null };
+
+export interface SandboxService {
+  /** Resolves when the sandbox runs. The same idempotency key returns the first result; another request with it is `idempotency_mismatch`. */
+  create(request: SandboxCreate, owner: Owner, idempotency?: Idempotency): Promise<Sandbox>;
+  get(id: string): Sandbox;
+  list(filter: { labels?: Record<string, string>; states?: SandboxState[]; lease?: string }, page: PageRequest): PageOf<Sandbox>;
+  update(id: string, change: SandboxUpdate): Sandbox;
+  /** Idempotent: killing an ended sandbox answers with it; an unknown id is `sandbox_not_found`. */
+  kill(id: string): Promise<Sandbox>;
+  pause(id: string): Promise<Sandbox>;
+  resume(id: string): Promise<Sandbox>;
+  /** Resolves when the sandbox is in one of the states, or after waitMs with what it is then. */
+  wait(id: string, states: SandboxState[], waitMs: number): Promise<Sandbox>;
+  stats(id: string): Promise<Stats>;
+  processes(id: string): Promise<ProcessInfo[]>;
+  changes(id: string): AsyncIterable<Change>;
+  fork(id: string, count: number, labels: Record<string, string> | undefined, owner: Owner): Promise<Sandbox[]>;
+  snapshot(id: string, image: string, labels?: Record<string, string>): Promise<Image>;
+  logs(id: string, after: number, limit: number): Promise<JournalRecord[]>;
+  /** Live records after `after`; ends with the sandbox or the signal. */
+  followLogs(id: string, after: number, signal: AbortSignal): AsyncIterable<JournalRecord>;
+  /** Lifecycle changes; ends with the signal. Bounded: a subscriber that lags too far is ended with `connection_lost`. */
+  events(filter: { id?: string; label?: string }, signal: AbortSignal): AsyncIterable<Sandbox>;
+  /** The secret for direct traffic to this sandbox. */
+  token(id: string): string;
+  /** Any traffic counts against the idle time-out. */
+  touch(id: string): void;
+}
+
+export interface ExecService {
+  /** Runs to the end (or, with `detach`, until it runs) and returns what was kept of the output. */
+  run(sandbox: string, start: ExecStart, idempotency?: Idempotency): Promise<ExecResult>;
+  /** Starts and streams. */
+  start(sandbox: string, start: ExecStart, options: StreamOptions, idempotency?: Idempotency): Promise<ExecStream>;
+  attach(sandbox: string, exec: string, options: StreamOptions & { stdoutOffset: number; stderrOffset: number }): Promise<ExecStream>;
+  get(sandbox: string, exec: string): Promise<Exec>;
+  /** With the output that was kept; waits up to waitMs for the end. */
+  result(sandbox: string, exec: string, waitMs: number): Promise<ExecResult>;
+  list(sandbox: string, page: PageRequest): Promise<PageOf<Exec>>;
+  signal(sandbox: string, exec: string, request: SignalRequest): Promise<void>;
+  resize(sandbox: string, exec: string, size: WinSize): Promise<void>;
+  /** Ends the command and all it started; outcome `canceled`. */
+  cancel(sandbox: string, exec: string): Promise<void>;
+}
+
+export type StreamOptions = {
+  /** Does this client send stdin? Otherwise EOF at once (start) or untouched (attach). */
+  stdin: boolean;
+  /** Called in order, per sub-channel 1 and 2. The promise it returns is the back-pressure: the next chunk of that channel comes after it. A chunk is valid only until then. */
+  onData(sub: 1 | 2, offset: number, chunk: Uint8Array): void | Promise<void>;
+  /** Output between these offsets is no longer kept. */
+  onGap(sub: 1 | 2, from: number, to: number): void;
+};
+
+/** A client's view of one running command. Closing it leaves the command running. */
+export interface ExecStream {
+  readonly exec: Exec;
+  /** Resolves when the command ended and onData has been given everything. */
+  readonly done: Promise<Exec>;
+  /** Resolves when the guest has room for more. Rejects `exec_not_running`. */
+  write(chunk: Uint8Array): Promise<void>;
+  closeStdin(): Promise<void>;
+  close(): void;
+}
+
+export type FilePath = Uint8Array;
+export type As = { user?: string | undefined };
+
+export interface FileService {
+  stat(sandbox: string, path: FilePath, options: As & { follow: boolean }): Promise<Entry>;
+  list(sandbox: string, path: FilePath, options: As & { depth: number }): AsyncIterable<Entry>;
+  /** `entry` is known before the first byte. Destroying the stream ends the read. */
+  read(sandbox: string, path: FilePath, options: As & { offset?: number; length?: number }): Promise<{ entry: Entry; stream: Readable }>;
+  /** Atomic unless append or offset is given; parents are made. An aborted body leaves the old file. */
+  write(sandbox: string, path: FilePath, body: AsyncIterable<Uint8Array>, options: As & WriteOptions): Promise<Entry>;
+  mkdir(sandbox: string, path: FilePath, options: As & { mode?: number; parents: boolean; exclusive: boolean }): Promise<Entry>;
+  move(sandbox: string, from: FilePath, to: FilePath, options: As & { overwrite: boolean; parents: boolean }): Promise<Entry>;
+  remove(sandbox: string, path: FilePath, options: As & { recursive: boolean; missingOk: boolean }): Promise<{ removed: number }>;
+  chmod(sandbox: string, path: FilePath, mode: number, options: As & { recursive: boolean }): Promise<void>;
+  chown(sandbox: string, path: FilePath, owner: string, options: As & { recursive: boolean }): Promise<void>;
+  symlink(sandbox: string, path: FilePath, target: string, options: As): Promise<Entry>;
+  /** Armed when the promise resolves; ends with the signal. */
+  watch(sandbox: string, path: FilePath, options: As & { recursive: boolean }, signal: AbortSignal): Promise<AsyncIterable<WatchEvent>>;
+  /** A tar of a directory (or file), made while it is read. */
+  archive(sandbox: string, path: FilePath, options: As): Promise<Readable>;
+  /** Unpacks a tar beneath a directory (made if missing). An entry that would leave it is `path_escapes`. */
+  unarchive(sandbox: string, path: FilePath, body: AsyncIterable<Uint8Array>, options: As & { owner?: string | undefined }): Promise<{ entries: number; bytes: number }>;
+}
+export type WriteOptions = { mode?: number; append: boolean; exclusive: boolean; fsync: boolean; owner?: string | undefined; offset?: number | undefined };
+
+/** A byte connection into or out of a sandbox, already flow-controlled: a Node Duplex. */
+export type PortStream = import('node:stream').Duplex;
+export interface PortService {
+  /** `port_closed` when nothing listens. Counts as traffic while bytes move. */
+  connect(sandbox: string, target: { port: number } | { unixPath: string }): Promise<PortStream>;
+  /** A listener inside; connections come out until the signal. */
+  listen(sandbox: string, target: { port: number } | { unixPath: string }, signal: AbortSignal): Promise<{ port: number; connections: AsyncIterable<PortStream> }>;
+}
+
+export interface LeaseService {
+  create(request: LeaseCreate, owner: Owner): Lease;
+  get(id: string): Lease;
+  find(label: string): Lease | undefined;
+  list(page: PageRequest): PageOf<Lease>;
+  renew(id: string): Lease;
+  /** Held until release() is called (the connection closed): then the grace time starts. Several holders may hold at once. */
+  hold(id: string): { lease: Lease; release(): void };
+  /** Ends the lease and what it owns. */
+  end(id: string): Promise<void>;
+}
+
+export interface ImageService {
+  list(page: PageRequest): PageOf<Image>;
+  get(name: string): Image;
+  /** `image_in_use`, `image_not_found`. */
+  remove(name: string): Promise<void>;
+  /** Single-flight per name. Progress until done; an error leaves nothing. */
+  import(request: ImageImport, signal: AbortSignal): AsyncIterable<Progress>;
+  /** The file tree comes as a tar stream. */
+  importTar(request: { name: string; config: unknown }, body: AsyncIterable<Uint8Array>, signal: AbortSignal): AsyncIterable<Progress>;
+}
+
+export interface InfoService {
+  node(): Promise<import('@vivarium/protocol').NodeInfo>;
+  capabilities(): Promise<Capability[]>;
+  /** Prometheus text format. */
+  metrics(): Promise<string>;
+}
+
+export type { Outcome };

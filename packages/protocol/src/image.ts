@@ -1,0 +1,68 @@
+import { z } from '@hono/zod-openapi';
+import { Env, ImageName, Labels, Time } from './id.ts';
+
+/** `sha256:<hex>` over the layer's bytes. */
+export const Digest = z.string().regex(/^sha256:[0-9a-f]{64}$/);
+
+export const Layer = z
+  .object({
+    digest: Digest,
+    sizeBytes: z.number(),
+    createdBy: z.string().describe('what made it: debootstrap, dir, tar, snapshot, …'),
+    createdAt: Time,
+  })
+  .openapi('Layer');
+export type Layer = z.infer<typeof Layer>;
+
+export const ImageConfig = z
+  .strictObject({
+    env: Env.default({}),
+    cwd: z.string().startsWith('/').max(4096).optional(),
+    user: z.string().max(128).optional(),
+    entrypoint: z.array(z.string()).optional(),
+    cmd: z.array(z.string()).optional(),
+    labels: Labels.default({}),
+  })
+  .openapi('ImageConfig');
+export type ImageConfig = z.infer<typeof ImageConfig>;
+
+/** An image: ordered layers, lowest first, plus config. Its versions never change. */
+export const Image = z
+  .object({
+    name: ImageName,
+    digest: Digest.describe('of the manifest'),
+    layers: z.array(Layer),
+    config: ImageConfig,
+    sizeBytes: z.number(),
+    createdAt: Time,
+    parent: ImageName.nullable().describe('the image it was made from'),
+  })
+  .openapi('Image');
+export type Image = z.infer<typeof Image>;
+
+export const ImageImport = z
+  .strictObject({
+    name: ImageName,
+    source: z.discriminatedUnion('type', [
+      z.strictObject({
+        type: z.literal('debootstrap'),
+        suite: z.string().regex(/^[a-z][a-z0-9-]{1,40}$/),
+        include: z.array(z.string().regex(/^[a-z0-9][a-z0-9+.:-]*$/)).max(500).default([]),
+        variant: z.enum(['minbase', 'apt', 'standard', 'essential']).default('minbase'),
+      }),
+      z.strictObject({ type: z.literal('builtin'), name: z.enum(['base']).describe('a recipe that ships with viv') }),
+    ]),
+    config: ImageConfig.prefault({}),
+  })
+  .openapi('ImageImport');
+export type ImageImport = z.infer<typeof ImageImport>;
+
+/** Lines of NDJSON that a long operation streams; the last one is `done` or `error`. */
+export const Progress = z
+  .discriminatedUnion('type', [
+    z.object({ type: z.literal('progress'), stage: z.string(), message: z.string(), done: z.number().optional(), total: z.number().optional() }),
+    z.object({ type: z.literal('done'), image: Image }),
+    z.object({ type: z.literal('error'), error: z.record(z.string(), z.unknown()) }),
+  ])
+  .openapi('Progress');
+export type Progress = z.infer<typeof Progress>;
