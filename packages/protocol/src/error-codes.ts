@@ -68,6 +68,7 @@ export const ERROR_CODES = {
   connection_lost: row(503, 6, 'infra', true, 'The connection to the server broke; re-attach.'),
   server_unreachable: row(503, 6, 'infra', true, 'Is the node up? `viv up --detach` starts one; `viv login URL` selects another.'),
   output_limit: row(200, 6, 'agent', false, 'The command wrote more than its output limit.'),
+  command_failed: row(200, 6, 'agent', false, 'The command ran and did not end with 0; details hold how, and the end of its stderr.'),
   reach_denied: row(403, 5, 'agent', false, 'Only endpoints named at creation can be reached.'),
   reach_unavailable: row(502, 6, 'infra', true, 'The named endpoint on the host side did not answer.'),
   precondition_failed: row(412, 6, 'user', false, 'The message says what this machine lacks.'),

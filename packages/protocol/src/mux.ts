@@ -9,15 +9,7 @@ import { ExecStart, WinSize } from './exec.ts';
 import { Id } from './id.ts';
 import { SandboxCreate } from './sandbox.ts';
 
-export const MUX_PROTOCOL = 'vivarium.v1';
-export const MUX_HEADER_BYTES = 8;
-export const MUX_DATA_MAX_BYTES = 262_144;
-export const MUX_INITIAL_LIMIT_BYTES = 1_048_576;
-/** Channels a connection may have open at once. */
-export const MUX_CHANNELS_MAX = 16_384;
-
-/** Sub-channels: exec 0 stdin, 1 stdout, 2 stderr; port: 0 up (to the sandbox), 1 down. */
-export const Sub = { in: 0, out: 1, err: 2 } as const;
+export { MUX_CHANNELS_MAX, MUX_DATA_MAX_BYTES, MUX_HEADER_BYTES, MUX_INITIAL_LIMIT_BYTES, MUX_PROTOCOL, Sub } from './mux-frame.ts';
 
 const ch = z.number().int().min(1).max(0xffff_ffff);
 const path = { path: z.string().optional(), pathB64: z.string().optional() };
