@@ -1,0 +1,38 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { inFlight } from './samples.ts';
+import { memAvailableMiB, mustExit, type Testbed } from './testbed.ts';
+
+/**
+ * As many live sandboxes as asked for, each with an idle `bash` beside PID 1, then an exec in each.
+ * Memory is the fall of MemAvailable over all, so the kernel's share and the server's are in it.
+ */
+export async function liveSandboxes(bed: Testbed, count: number): Promise<Record<string, number>> {
+  const before = memAvailableMiB();
+  const ids: string[] = [];
+  const done: number[] = [];
+  const start = performance.now();
+  await inFlight(count, 16, async () => {
+    const { id } = await bed.http.create(bed.image, { limits: { memoryMiB: 256, diskMiB: 256, pids: 64 }, ttlS: 7200 });
+    ids.push(id);
+    // A pipe that never ends keeps bash waiting for input, as an agent's shell between two turns does.
+    await bed.http.exec(id, ['bash', '--norc', '-i'], { detach: true, pty: { rows: 24, cols: 80 } });
+    done.push(performance.now() - start);
+    if (done.length % 1000 === 0)
+      process.stderr.write(
+        `  ${done.length} live, ${Math.round(done.length / ((performance.now() - start) / 1000))}/s\n`,
+      );
+  });
+  const window = Math.min(1000, Math.floor(count / 2));
+  const rate = (from: number, to: number) => (window * 1000) / (done[to]! - (from < 0 ? 0 : done[from]!));
+  const kept = rate(count - window - 1, count - 1) / rate(-1, window - 1);
+  await sleep(2000);
+  const perSandbox = (before - memAvailableMiB()) / count;
+  const rss = bed.serverRssMiB();
+  let answered = 0;
+  await inFlight(count, 16, async (i) => {
+    mustExit(await bed.http.exec(ids[i]!, ['true']));
+    answered++;
+  });
+  await inFlight(count, 16, async (i) => void (await bed.http.kill(ids[i]!)));
+  return { live_containers: answered, mem_per_sandbox_mib: perSandbox, create_rate_kept: kept, server_rss_mib: rss };
+}
