@@ -15,7 +15,7 @@ export async function liveSandboxes(bed: Testbed, count: number): Promise<Record
     const { id } = await bed.http.create(bed.image, { limits: { memoryMiB: 256, diskMiB: 256, pids: 64 }, ttlS: 7200 });
     ids.push(id);
     // A pipe that never ends keeps bash waiting for input, as an agent's shell between two turns does.
-    await bed.http.exec(id, ['bash', '--norc', '-i'], { detach: true, pty: { rows: 24, cols: 80 } });
+    await bed.http.exec(id, ['bash', '-c', 'exec 3<> <(:); read -u 3 line'], { detach: true });
     done.push(performance.now() - start);
     if (done.length % 1000 === 0)
       process.stderr.write(
