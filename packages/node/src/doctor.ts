@@ -1,0 +1,35 @@
+import type { Capability } from '@vivarium/protocol';
+import { probeDrivers } from './driver-probe.ts';
+import { machineChecks } from './machine.ts';
+
+export type DoctorOptions = { json: boolean; stateDir: string };
+
+/** Prints what this machine can do per kind and feature. Exit code 0 when container sandboxes work, 6 when not. */
+export async function doctor(options: DoctorOptions): Promise<number> {
+  const machine = machineChecks();
+  const basics = machine.every((row) => row.ok);
+  const rows = [...machine, ...(basics ? await probeDrivers(options.stateDir) : []), ...laterKinds()];
+  process.stdout.write(options.json ? `${JSON.stringify({ capabilities: rows }, null, 2)}\n` : table(rows));
+  return basics && rows.every((row) => row.ok || row.kind !== 'container') ? 0 : 6;
+}
+
+/** Kinds that the API knows and this version can't boot yet. */
+function laterKinds(): Capability[] {
+  return (['fn', 'microvm', 'vm'] as const).map((kind) => ({
+    name: kind,
+    kind,
+    ok: false,
+    reason: 'this version of Vivarium has no driver for it',
+    remedy: 'use kind container',
+  }));
+}
+
+function table(rows: Capability[]): string {
+  const width = Math.max(...rows.map((row) => row.name.length));
+  const lines = rows.map((row) => {
+    const kind = (row.kind ?? 'machine').padEnd(9);
+    if (row.ok) return `ok  ${kind}  ${row.name.padEnd(width)}  ${row.reason ?? ''}`.trimEnd();
+    return `--  ${kind}  ${row.name.padEnd(width)}  ${row.reason}\n${' '.repeat(width + 17)}${row.remedy ?? ''}`.trimEnd();
+  });
+  return `${lines.join('\n')}\n`;
+}

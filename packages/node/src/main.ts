@@ -1,0 +1,63 @@
+/** `viv up`, `viv down`, `viv doctor`: the commands that act on this machine. All others are the CLI's, over the API. */
+
+import { VivError } from '@vivarium/protocol';
+import { Command, CommanderError } from 'commander';
+import { DEFAULT_LISTEN, DEFAULT_STATE_DIR } from './paths.ts';
+
+const say = (line: string) => process.stderr.write(`${line}\n`);
+const stateDir = [
+  '--state-dir <dir>',
+  'where the node keeps its state',
+  process.env.VIV_STATE_DIR ?? DEFAULT_STATE_DIR,
+] as const;
+
+try {
+  await program().parseAsync();
+} catch (thrown) {
+  process.exitCode = complain(thrown);
+}
+
+function program(): Command {
+  const viv = new Command('viv').exitOverride().showHelpAfterError('(`viv help up` lists the options)');
+  viv
+    .command('up')
+    .description('start the node on this machine')
+    .option('--detach', 'return when it is up', false)
+    .option(...stateDir)
+    .option('--listen <addr:port>', 'address of the API', DEFAULT_LISTEN)
+    .option('--domain <domain>', 'serve ports inside as PORT-ID.DOMAIN too')
+    .action(async (options) => {
+      const { up } = await import('./up.ts');
+      process.exitCode = await up(options, say);
+    });
+  viv
+    .command('down')
+    .description('end all sandboxes and stop the node')
+    .option('--purge', 'delete its state too: images, logs, keys', false)
+    .option(...stateDir)
+    .action(async (options) => {
+      const { down } = await import('./down.ts');
+      await down(options, say);
+    });
+  viv
+    .command('doctor')
+    .description('what this machine can do, why not, and the remedy')
+    .option('--json', 'for programs', false)
+    .option(...stateDir)
+    .action(async (options) => {
+      const { doctor } = await import('./doctor.ts');
+      process.exitCode = await doctor(options);
+    });
+  return viv;
+}
+
+/** Errors look as the CLI's do. Returns the exit code. */
+function complain(thrown: unknown): number {
+  if (thrown instanceof CommanderError) return thrown.exitCode === 0 ? 0 : 2;
+  const error = VivError.from(thrown);
+  say(`viv: ${error.message}`);
+  say(`hint: ${error.hint}`);
+  if (error.code === 'internal' && error.cause instanceof Error && process.env.VIV_DEBUG)
+    say(String(error.cause.stack));
+  return error.exitCode;
+}

@@ -1,0 +1,109 @@
+import { spawn } from 'node:child_process';
+import { closeSync, fstatSync, mkdirSync, openSync, truncateSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { type ErrorBody, VivError } from '@vivarium/protocol';
+import { daemonEnv, enterNamespace } from './namespace.ts';
+import type { NodePaths } from './paths.ts';
+import { isLive, liveRecord, type ProcessRecord } from './process-record.ts';
+
+const SERVER = join(import.meta.dirname, 'server.ts');
+const START_MS = 120_000;
+const HEALTH_MS = 2000;
+/** flock(1) ends with this when another process has the lock. */
+const LOCKED = 75;
+/** Crash output (stderr of the server) is kept up to this size, then it starts anew. */
+const CRASH_LOG_BYTES = 1024 * 1024;
+
+export type Started = { status: 'ready'; url: string };
+
+/**
+ * Starts the server in the holder's namespace, under the lock of the state directory, and waits for its word on descriptor
+ * 3: ready with its URL, or the error that stopped it. `args` are those of server-options.ts. Resolves to its pid's exit too.
+ */
+export async function startServer(paths: NodePaths, holder: ProcessRecord, args: string[], foreground: boolean) {
+  mkdirSync(paths.logDir, { recursive: true, mode: 0o700 });
+  const crashLog = openCrashLog(join(paths.logDir, 'crash.log'));
+  const argv = [
+    ...enterNamespace(holder),
+    ...['flock', '--nonblock', '--no-fork', '--conflict-exit-code', String(LOCKED), paths.lock],
+    ...[process.execPath, '--disable-warning=ExperimentalWarning', SERVER, ...args],
+  ];
+  const child = spawn(argv[0]!, argv.slice(1), {
+    cwd: '/',
+    detached: !foreground,
+    env: daemonEnv(),
+    stdio: ['ignore', foreground ? 'inherit' : crashLog, foreground ? 'inherit' : crashLog, 'pipe'],
+  });
+  closeSync(crashLog);
+  const exited = new Promise<number>((resolve) => {
+    child.once('error', () => resolve(127));
+    child.once('exit', (code, signal) => resolve(code ?? (signal === null ? 1 : 128)));
+  });
+  const word = child.stdio[3] as NodeJS.ReadableStream & { destroy(): void };
+  const started = await Promise.race([firstLine(word), delay(START_MS, undefined, { ref: false })]);
+  word.destroy();
+  if (started === undefined) {
+    child.kill('SIGKILL');
+    throw new VivError('internal', `the server did not start within ${START_MS / 1000} s`, {
+      hint: `See ${paths.logDir}.`,
+    });
+  }
+  if (started === '') throw await failure(paths, await exited);
+  const message = JSON.parse(started) as Started | ErrorBody;
+  if ('error' in message) throw VivError.fromBody(message);
+  if (!foreground) child.unref();
+  return { url: message.url, child, exited };
+}
+
+/** The node that is up already on this state directory and answers, else undefined. Waits for one that is just starting. */
+export async function runningServer(paths: NodePaths): Promise<{ url: string; record: ProcessRecord } | undefined> {
+  const record = liveRecord(paths.serverRecord);
+  if (record?.url === undefined) return undefined;
+  for (let tries = 0; tries < 10 && isLive(record); tries += 1) {
+    if (await isHealthy(record.url)) return { url: record.url, record };
+    await delay(200);
+  }
+  return undefined;
+}
+
+export async function isHealthy(url: string): Promise<boolean> {
+  try {
+    const response = await fetch(new URL('/healthz', url), { signal: AbortSignal.timeout(HEALTH_MS) });
+    await response.arrayBuffer();
+    return response.ok;
+  } catch {
+    return false;
+  }
+}
+
+async function failure(paths: NodePaths, code: number): Promise<VivError> {
+  if (code !== LOCKED) {
+    return new VivError('internal', `the server ended with exit code ${code} before it was ready`, {
+      hint: `See ${join(paths.logDir, 'crash.log')} and server.log beside it.`,
+    });
+  }
+  const live = liveRecord(paths.serverRecord);
+  return new VivError(
+    'state_conflict',
+    `another node process has the state directory ${paths.stateDir}${live === undefined ? '' : ` (pid ${live.pid})`}`,
+    { hint: 'It may be starting or stopping: try again in a few seconds, or use another --state-dir.' },
+  );
+}
+
+/** The first line of the stream without its newline; '' when it ends before. */
+async function firstLine(stream: NodeJS.ReadableStream): Promise<string> {
+  let text = '';
+  for await (const chunk of stream) {
+    text += chunk.toString();
+    const end = text.indexOf('\n');
+    if (end >= 0) return text.slice(0, end);
+  }
+  return '';
+}
+
+function openCrashLog(path: string): number {
+  const fd = openSync(path, 'a', 0o600);
+  if (fstatSync(fd).size > CRASH_LOG_BYTES) truncateSync(path);
+  return fd;
+}

@@ -1,0 +1,34 @@
+import { parseListen } from './listen-address.ts';
+import { requireMachine, requireStateDir } from './machine.ts';
+import { ensureHolder } from './namespace.ts';
+import { nodePaths } from './paths.ts';
+import { runningServer, startServer } from './server-process.ts';
+
+export type UpOptions = { stateDir: string; listen: string; domain: string | undefined; detach: boolean };
+
+/**
+ * Starts the node, or says that it is up already. With `detach` it returns when the server answers; else it stays in the
+ * foreground until the server stops, and returns its exit code. Sandboxes live on in both cases.
+ */
+export async function up(options: UpOptions, say: (line: string) => void): Promise<number> {
+  parseListen(options.listen);
+  requireMachine();
+  const paths = nodePaths(options.stateDir);
+  requireStateDir(paths);
+  const running = await runningServer(paths);
+  if (running !== undefined) {
+    say(`viv: already up at ${running.url} (pid ${running.record.pid})`);
+    return 0;
+  }
+  const holder = await ensureHolder(paths, false);
+  const args = ['--state-dir', paths.stateDir, '--listen', options.listen];
+  if (options.domain !== undefined) args.push('--domain', options.domain);
+  if (!options.detach) args.push('--log-stderr');
+  const server = await startServer(paths, holder, args, !options.detach);
+  say(`viv: up at ${server.url} · state ${paths.stateDir} · key ${paths.firstKey}`);
+  if (options.detach) return 0;
+  say('viv: in the foreground; Ctrl-C stops the server, sandboxes live on (`viv down` ends them)');
+  // A terminal sends Ctrl-C to the server too; from elsewhere only this process gets the signal.
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => server.child.kill(signal));
+  return await server.exited;
+}
