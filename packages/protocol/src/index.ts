@@ -10,3 +10,4 @@ export * from './lease.ts';
 export * from './mux.ts';
 export * from './node.ts';
 export * from './sandbox.ts';
+export * from './usage.ts';

@@ -1,0 +1,102 @@
+import { once } from 'node:events';
+import type { ServerResponse } from 'node:http';
+import type { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import { VivError } from '@vivarium/protocol';
+
+/** Lines are gathered up to this size before they are written. */
+const BATCH_BYTES = 65_536;
+
+/** A response that is more than a result with the route's status. */
+export class Answer {
+  readonly send: (res: ServerResponse) => void | Promise<void>;
+
+  constructor(send: (res: ServerResponse) => void | Promise<void>) {
+    this.send = send;
+  }
+}
+
+/** Any JSON value, in one write. */
+export function sendJson(
+  res: ServerResponse,
+  status: number,
+  value: unknown,
+  headers: Record<string, string> = {},
+): void {
+  const text = JSON.stringify(value);
+  res.writeHead(status, { 'content-type': 'application/json', 'content-length': Buffer.byteLength(text), ...headers });
+  res.end(text);
+}
+
+/** A JSON answer with a status other than the route's. */
+export function withStatus(status: number, value: unknown): Answer {
+  return new Answer((res) => sendJson(res, status, value));
+}
+
+/**
+ * One JSON value per line, taken from the source only as fast as the client reads. What goes wrong before the first line is
+ * an ordinary error; later, `failed` makes the last line.
+ */
+export function ndjson<T>(
+  items: AsyncIterable<T>,
+  failed: (error: VivError) => unknown = (error) => error.toBody(),
+): Answer {
+  return new Answer(async (res) => {
+    const iterator = items[Symbol.asyncIterator]();
+    try {
+      const first = await iterator.next();
+      res.writeHead(200, { 'content-type': 'application/x-ndjson' });
+      await writeLines(res, first, iterator, failed);
+    } finally {
+      await iterator.return?.();
+    }
+    if (!res.destroyed) res.end();
+  });
+}
+
+async function writeLines<T>(
+  res: ServerResponse,
+  first: IteratorResult<T>,
+  iterator: AsyncIterator<T>,
+  failed: (error: VivError) => unknown,
+): Promise<void> {
+  let lines = '';
+  const flush = async () => {
+    const room = lines === '' || res.write(lines);
+    lines = '';
+    if (!room && !res.destroyed) await Promise.race([once(res, 'drain'), once(res, 'close')]);
+  };
+  try {
+    let step = first;
+    while (!step.done && !res.destroyed) {
+      lines += `${JSON.stringify(step.value)}\n`;
+      if (lines.length >= BATCH_BYTES) await flush();
+      const next = iterator.next();
+      step = lines === '' ? await next : await nextOrFlush(next, flush);
+    }
+  } catch (error) {
+    lines += `${JSON.stringify(failed(VivError.from(error)))}\n`;
+  }
+  await flush();
+}
+
+/** Lines must not wait for a source that is slow: what is gathered goes out when the next item isn't there at once. */
+async function nextOrFlush<T>(
+  next: Promise<IteratorResult<T>>,
+  flush: () => Promise<void>,
+): Promise<IteratorResult<T>> {
+  const early = await Promise.race([next, turn()]);
+  if (early) return early;
+  await flush();
+  return next;
+}
+
+const turn = () => new Promise<undefined>((resolve) => setImmediate(resolve, undefined));
+
+/** A byte stream. A source that breaks off breaks the connection, so that nobody takes a part for the whole. */
+export function bytes(stream: Readable, status: number, headers: Record<string, string | number>): Answer {
+  return new Answer(async (res) => {
+    res.writeHead(status, headers);
+    await pipeline(stream, res);
+  });
+}

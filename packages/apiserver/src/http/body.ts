@@ -1,0 +1,64 @@
+import { isUtf8 } from 'node:buffer';
+import type { IncomingMessage } from 'node:http';
+import { VivError } from '@vivarium/protocol';
+import { jsonErrorPosition } from './json-position.ts';
+
+/** Reads a whole JSON body. Throws `payload_too_large`, `request_timeout`, `malformed_json`, `connection_lost`. An empty one is `{}`. */
+export async function readJson(req: IncomingMessage, maxBytes: number, timeoutMs: number): Promise<unknown> {
+  const declared = Number(req.headers['content-length'] ?? 0);
+  if (declared > maxBytes) throw tooLarge(maxBytes);
+  if (req.headers['content-encoding'] !== undefined)
+    throw new VivError('invalid_argument', 'content-encoding: send the body as it is');
+  const body = await readAll(req, maxBytes, timeoutMs);
+  if (body.length === 0) return {};
+  if (!isUtf8(body)) throw new VivError('malformed_json', 'the body is not UTF-8');
+  return parseJson(body.toString('utf8'));
+}
+
+/** Throws `malformed_json` with `details.position`. */
+export function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    const position = jsonErrorPosition(text, (error as Error).message);
+    throw new VivError('malformed_json', `malformed JSON at position ${position}: ${reason(error as Error)}`, {
+      details: { position },
+    });
+  }
+}
+
+function reason(error: Error): string {
+  return error.message
+    .replace(/,? (\.\.\.)?".*"(\.\.\.)? is not valid JSON$/s, '')
+    .replace(/ in JSON at position .*$/s, '');
+}
+
+function readAll(req: IncomingMessage, maxBytes: number, timeoutMs: number): Promise<Buffer> {
+  return new Promise((resolve, reject) => {
+    const chunks: Buffer[] = [];
+    let length = 0;
+    const finish = (error?: VivError) => {
+      clearTimeout(timer);
+      req.off('data', onData).off('end', onEnd).off('close', onClose);
+      if (error) reject(error);
+      else resolve(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks));
+    };
+    const timer = setTimeout(
+      () => finish(new VivError('request_timeout', `the body did not arrive within ${timeoutMs} ms`)),
+      timeoutMs,
+    );
+    const onData = (chunk: Buffer) => {
+      length += chunk.length;
+      if (length > maxBytes) return finish(tooLarge(maxBytes));
+      chunks.push(chunk);
+    };
+    const onEnd = () => finish();
+    const onClose = () =>
+      finish(new VivError('connection_lost', 'the client went away before its request was complete'));
+    req.on('data', onData).on('end', onEnd).on('close', onClose);
+  });
+}
+
+function tooLarge(maxBytes: number): VivError {
+  return new VivError('payload_too_large', `the JSON body is larger than ${maxBytes} bytes`, { details: { maxBytes } });
+}

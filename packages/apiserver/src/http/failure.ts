@@ -1,0 +1,53 @@
+import { randomUUID } from 'node:crypto';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { VivError } from '@vivarium/protocol';
+import type { Logger } from 'pino';
+
+/** An upload that was refused is read and dropped up to here, so that the client gets to read why. */
+const DRAIN_BYTES_MAX = 64 * 1024 * 1024;
+const DRAIN_MS_MAX = 5_000;
+
+/**
+ * Answers with an error body. Errors that are not ours are logged with a request id and become `internal`: their text stays here.
+ * Once a response has begun, the connection is cut instead.
+ */
+export function sendFailure(req: IncomingMessage, res: ServerResponse, thrown: unknown, log: Logger): void {
+  const error = presentable(thrown, log, { method: req.method, path: req.url?.split('?')[0] });
+  if (res.headersSent || res.destroyed) {
+    res.destroy();
+    return;
+  }
+  const body = JSON.stringify(error.toBody());
+  res.statusCode = error.status < 400 ? 500 : error.status;
+  res.setHeader('content-type', 'application/json');
+  res.setHeader('content-length', Buffer.byteLength(body));
+  if (error.status === 401) res.setHeader('www-authenticate', 'Bearer realm="vivarium"');
+  if (error.code === 'too_many_requests' || error.code === 'shutting_down') res.setHeader('retry-after', '1');
+  if (!req.complete) {
+    res.setHeader('connection', 'close');
+    drain(req);
+  }
+  res.end(body);
+}
+
+/** What a client may see of anything thrown. */
+export function presentable(thrown: unknown, log: Logger, context: Record<string, unknown>): VivError {
+  if (thrown instanceof VivError && thrown.code !== 'internal') return thrown;
+  const requestId = randomUUID();
+  log.error({ err: thrown, requestId, ...context }, 'internal error');
+  const message = thrown instanceof VivError ? thrown.message : 'internal error';
+  return new VivError('internal', `${message} (request ${requestId})`, { details: { requestId } });
+}
+
+function drain(req: IncomingMessage): void {
+  let left = DRAIN_BYTES_MAX;
+  const timer = setTimeout(() => req.destroy(), DRAIN_MS_MAX);
+  timer.unref();
+  req.on('data', (chunk: Buffer) => {
+    left -= chunk.length;
+    if (left < 0) req.destroy();
+  });
+  req.on('close', () => clearTimeout(timer));
+  req.on('error', () => {});
+  req.resume();
+}

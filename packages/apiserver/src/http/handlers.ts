@@ -1,0 +1,19 @@
+import type { AllHandlers } from './call.ts';
+import { execHandlers } from './execs.ts';
+import { fileHandlers } from './files.ts';
+import { imageHandlers } from './images.ts';
+import { keyHandlers } from './keys.ts';
+import { leaseHandlers } from './leases.ts';
+import { nodeHandlers } from './node.ts';
+import { sandboxHandlers } from './sandboxes.ts';
+
+/** One handler per route: a missing one does not compile. */
+export const HANDLERS: AllHandlers = {
+  ...sandboxHandlers,
+  ...execHandlers,
+  ...fileHandlers,
+  ...imageHandlers,
+  ...leaseHandlers,
+  ...keyHandlers,
+  ...nodeHandlers,
+};

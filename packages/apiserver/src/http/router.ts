@@ -1,0 +1,55 @@
+import type { Route, RouteId } from '@vivarium/protocol/routes.ts';
+
+type Node = { fixed: Map<string, Node>; parameter?: { name: string; node: Node }; routes: Map<string, RouteId> };
+export type Match = { id: RouteId; params: Record<string, string> } | { id: undefined; allowed: string[] };
+
+/** Finds the operation of a method and path. Fixed segments win over parameters; parameters come as they are written (not decoded). */
+export class Router {
+  readonly #root = emptyNode();
+
+  constructor(table: Record<string, Route>) {
+    for (const [id, route] of Object.entries(table)) this.#add(id as RouteId, route);
+  }
+
+  /** `allowed`: the methods the path has, when it hasn't this one; empty when nothing has this path. */
+  match(method: string, path: string): Match {
+    const params: Record<string, string> = {};
+    let node = this.#root;
+    for (const segment of path.split('/')) {
+      const fixed = node.fixed.get(segment);
+      if (fixed) {
+        node = fixed;
+      } else if (node.parameter && segment !== '') {
+        params[node.parameter.name] = segment;
+        node = node.parameter.node;
+      } else {
+        return { id: undefined, allowed: [] };
+      }
+    }
+    const id = node.routes.get(method);
+    return id ? { id, params } : { id: undefined, allowed: [...node.routes.keys()] };
+  }
+
+  #add(id: RouteId, route: Route): void {
+    let node = this.#root;
+    for (const segment of route.path.split('/')) {
+      const name = /^\{(.+)\}$/.exec(segment)?.[1];
+      if (name === undefined) {
+        const next = node.fixed.get(segment) ?? emptyNode();
+        node.fixed.set(segment, next);
+        node = next;
+      } else {
+        node.parameter ??= { name, node: emptyNode() };
+        if (node.parameter.name !== name)
+          throw new Error(`${route.path}: this segment is called ${node.parameter.name} elsewhere`);
+        node = node.parameter.node;
+      }
+    }
+    if (node.routes.has(route.method)) throw new Error(`${route.method} ${route.path} is there twice`);
+    node.routes.set(route.method, id);
+  }
+}
+
+function emptyNode(): Node {
+  return { fixed: new Map(), routes: new Map() };
+}

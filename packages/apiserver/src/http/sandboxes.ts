@@ -1,0 +1,47 @@
+import { VivError } from '@vivarium/protocol';
+import { ndjson } from './answer.ts';
+import type { Handlers } from './call.ts';
+
+export const sandboxHandlers: Handlers<'sandbox'> = {
+  'sandbox.create': async ({ edge, body, owner, idempotency }) => {
+    const sandbox = await edge.sandboxes.create(body, owner, idempotency);
+    return { ...sandbox, token: edge.sandboxes.token(sandbox.id) };
+  },
+  'sandbox.list': ({ edge, query }) => {
+    const filter = {
+      labels: labelsOf(query.label),
+      ...(query.state.length > 0 && { states: query.state }),
+      ...(query.lease !== undefined && { lease: query.lease }),
+    };
+    return edge.sandboxes.list(filter, { limit: query.limit, cursor: query.cursor });
+  },
+  'sandbox.get': ({ edge, params }) => ({ ...edge.sandboxes.get(params.id), token: edge.sandboxes.token(params.id) }),
+  'sandbox.update': ({ edge, params, body }) => edge.sandboxes.update(params.id, body),
+  'sandbox.kill': ({ edge, params }) => edge.sandboxes.kill(params.id),
+  'sandbox.pause': ({ edge, params }) => edge.sandboxes.pause(params.id),
+  'sandbox.resume': ({ edge, params }) => edge.sandboxes.resume(params.id),
+  'sandbox.wait': ({ edge, params, query }) => edge.sandboxes.wait(params.id, query.state, query.waitMs),
+  'sandbox.stats': ({ edge, params }) => edge.sandboxes.stats(params.id),
+  'sandbox.processes': async ({ edge, params }) => ({ items: await edge.sandboxes.processes(params.id) }),
+  'sandbox.changes': ({ edge, params }) => ndjson(edge.sandboxes.changes(params.id)),
+  'sandbox.fork': async ({ edge, params, body, owner }) => ({
+    items: await edge.sandboxes.fork(params.id, body.count, body.labels, owner),
+  }),
+  'sandbox.snapshot': ({ edge, params, body }) => edge.sandboxes.snapshot(params.id, body.image, body.labels),
+  'sandbox.logs': async ({ edge, params, query }) => {
+    const items = await edge.sandboxes.logs(params.id, query.after, query.limit);
+    return { items, nextAfter: items.length === query.limit ? items.at(-1)!.seq : null };
+  },
+};
+
+function labelsOf(filters: string[]): Record<string, string> {
+  const labels: Record<string, string> = {};
+  for (const filter of filters) {
+    const mark = filter.indexOf('=');
+    const name = filter.slice(0, mark);
+    if (Object.hasOwn(labels, name))
+      throw new VivError('invalid_argument', `the label "${name}" is asked for twice`, { details: { field: 'label' } });
+    labels[name] = filter.slice(mark + 1);
+  }
+  return labels;
+}

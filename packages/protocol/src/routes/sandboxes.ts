@@ -1,0 +1,214 @@
+import { z } from '@hono/zod-openapi';
+import { Id, PageQuery, page } from '../id.ts';
+import { Image } from '../image.ts';
+import { JournalRecord, LogsQuery } from '../journal.ts';
+import {
+  Change,
+  ForkRequest,
+  ProcessInfo,
+  Sandbox,
+  SandboxCreate,
+  SandboxState,
+  SandboxUpdate,
+  SnapshotRequest,
+  Stats,
+} from '../sandbox.ts';
+import { routes } from './route.ts';
+
+/** Longest time a request may wait on the server's side. */
+export const WAIT_MS_MAX = 600_000;
+export const waitMs = z.coerce.number().int().min(0).max(WAIT_MS_MAX);
+
+export const SandboxListQuery = PageQuery.extend({
+  label: z
+    .array(
+      z
+        .string()
+        .max(400)
+        .regex(/^[^=]+=/, 'a label filter is key=value'),
+    )
+    .max(64)
+    .default([])
+    .describe('`key=value`; repeated: all must match'),
+  state: z.array(SandboxState).max(8).default([]).describe('repeated or separated by commas: one must match'),
+  lease: Id.optional(),
+});
+export const SandboxWaitQuery = z.object({
+  state: z.array(SandboxState).min(1).max(8).default(['ended', 'failed']).describe('repeated or separated by commas'),
+  waitMs: waitMs.default(30_000),
+});
+
+const scope = ['sandboxes'] as const;
+const tag = 'sandboxes';
+const one = '/v1/sandboxes/{id}';
+
+export const SANDBOX_ROUTES = routes({
+  'sandbox.create': {
+    method: 'POST',
+    path: '/v1/sandboxes',
+    tag,
+    scope,
+    summary: 'Create a sandbox',
+    description: 'Answers when it runs. The answer carries the sandbox’s token for direct traffic.',
+    body: SandboxCreate,
+    idempotent: true,
+    status: 200,
+    result: Sandbox,
+    errors: [
+      'image_not_found',
+      'image_corrupt',
+      'lease_not_found',
+      'idempotency_mismatch',
+      'quota_exceeded',
+      'node_full',
+      'node_disk_full',
+      'too_many_requests',
+      'unsupported',
+      'shutting_down',
+    ],
+  },
+  'sandbox.list': {
+    method: 'GET',
+    path: '/v1/sandboxes',
+    tag,
+    scope,
+    summary: 'List sandboxes',
+    description: 'Newest first, a page at a time.',
+    query: SandboxListQuery,
+    status: 200,
+    result: page(Sandbox),
+    errors: [],
+  },
+  'sandbox.get': {
+    method: 'GET',
+    path: one,
+    tag,
+    scope,
+    summary: 'Inspect a sandbox',
+    description: 'With its token.',
+    status: 200,
+    result: Sandbox,
+    errors: ['sandbox_not_found'],
+  },
+  'sandbox.update': {
+    method: 'PATCH',
+    path: one,
+    tag,
+    scope,
+    summary: 'Change time-outs or labels',
+    body: SandboxUpdate,
+    status: 200,
+    result: Sandbox,
+    errors: ['sandbox_not_found', 'sandbox_dead'],
+  },
+  'sandbox.kill': {
+    method: 'DELETE',
+    path: one,
+    tag,
+    scope,
+    summary: 'End a sandbox',
+    description: 'Idempotent: one that has ended is answered as it is.',
+    status: 200,
+    result: Sandbox,
+    errors: ['sandbox_not_found'],
+  },
+  'sandbox.pause': {
+    method: 'POST',
+    path: `${one}/pause`,
+    tag,
+    scope,
+    summary: 'Freeze all its processes',
+    status: 200,
+    result: Sandbox,
+    errors: ['sandbox_not_found', 'sandbox_dead', 'state_conflict'],
+  },
+  'sandbox.resume': {
+    method: 'POST',
+    path: `${one}/resume`,
+    tag,
+    scope,
+    summary: 'Let them run on',
+    status: 200,
+    result: Sandbox,
+    errors: ['sandbox_not_found', 'sandbox_dead', 'state_conflict'],
+  },
+  'sandbox.wait': {
+    method: 'GET',
+    path: `${one}/wait`,
+    tag,
+    scope,
+    summary: 'Wait for a state',
+    description: 'Answers when it is in one of the states, or after `waitMs` with what it is then.',
+    query: SandboxWaitQuery,
+    status: 200,
+    result: Sandbox,
+    errors: ['sandbox_not_found'],
+  },
+  'sandbox.stats': {
+    method: 'GET',
+    path: `${one}/stats`,
+    tag,
+    scope,
+    summary: 'What it uses now',
+    status: 200,
+    result: Stats,
+    errors: ['sandbox_not_found', 'sandbox_dead'],
+  },
+  'sandbox.processes': {
+    method: 'GET',
+    path: `${one}/processes`,
+    tag,
+    scope,
+    summary: 'Processes inside',
+    status: 200,
+    result: z.object({ items: z.array(ProcessInfo) }),
+    errors: ['sandbox_not_found', 'sandbox_dead', 'sandbox_paused'],
+  },
+  'sandbox.changes': {
+    method: 'GET',
+    path: `${one}/changes`,
+    tag,
+    scope,
+    summary: 'Paths that differ from the image',
+    description: 'One Change per line. An error after the first line is a last line `{"error": …}`.',
+    status: 200,
+    result: Change,
+    media: 'application/x-ndjson',
+    errors: ['sandbox_not_found', 'sandbox_dead'],
+  },
+  'sandbox.fork': {
+    method: 'POST',
+    path: `${one}/fork`,
+    tag,
+    scope,
+    summary: 'Copies with the same files',
+    body: ForkRequest,
+    status: 200,
+    result: z.object({ items: z.array(Sandbox) }),
+    errors: ['sandbox_not_found', 'sandbox_dead', 'quota_exceeded', 'node_full', 'unsupported'],
+  },
+  'sandbox.snapshot': {
+    method: 'POST',
+    path: `${one}/snapshot`,
+    tag,
+    scope,
+    summary: 'Keep its files as an image',
+    body: SnapshotRequest,
+    status: 200,
+    result: Image,
+    errors: ['sandbox_not_found', 'sandbox_dead', 'image_exists', 'unsupported', 'node_disk_full'],
+  },
+  'sandbox.logs': {
+    method: 'GET',
+    path: `${one}/logs`,
+    tag,
+    scope,
+    summary: 'Its journal',
+    description:
+      'Records after `after`. `nextAfter` is null when there are no more for now; `logs.follow` on the connection gives them live.',
+    query: LogsQuery,
+    status: 200,
+    result: z.object({ items: z.array(JournalRecord), nextAfter: z.number().int().nullable() }),
+    errors: ['sandbox_not_found'],
+  },
+});
