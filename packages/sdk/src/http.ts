@@ -1,0 +1,151 @@
+import { VivError } from '@vivarium/protocol/viv-error.ts';
+import type { Config } from './config.ts';
+import { retry } from './retry.ts';
+
+export type Query = Record<string, string | number | boolean | readonly string[] | undefined>;
+
+export type RequestOptions = {
+  query?: Query;
+  /** Sent as JSON. */
+  json?: unknown;
+  headers?: Record<string, string>;
+  signal?: AbortSignal | undefined;
+  /** Makes a POST repeatable: the server returns the first result to a retry. */
+  idempotencyKey?: string;
+  /** Longest wait for the answer; default the client's requestTimeoutMs. */
+  timeoutMs?: number;
+};
+
+export type StreamRequestOptions = Omit<RequestOptions, 'json' | 'timeoutMs'> & {
+  body?: BodyInit | ReadableStream<Uint8Array> | null;
+};
+
+/** Unary calls and byte streams over fetch. Every failure is a VivError, except that an aborted call throws the signal's reason. */
+export class Http {
+  readonly #config: Config;
+  #running = 0;
+  readonly #waiting: Array<() => void> = [];
+
+  constructor(config: Config) {
+    this.#config = config;
+  }
+
+  get baseUrl(): string {
+    return this.#config.url;
+  }
+
+  /** One JSON request and answer. Repeats by itself only what is safe to repeat (not a POST without an idempotency key). */
+  async json<T>(method: string, path: string, options: RequestOptions = {}): Promise<T> {
+    const repeatable = method !== 'POST' || options.idempotencyKey !== undefined;
+    return retry(() => this.#once<T>(method, path, options), repeatable ? this.#config.retryMs : 0, options.signal);
+  }
+
+  /** A request whose body or answer is a stream: not repeated, no time limit, not counted against maxRequests. */
+  async stream(method: string, path: string, options: StreamRequestOptions = {}): Promise<Response> {
+    const init: RequestInit & { duplex?: 'half' } = {
+      method,
+      headers: this.#headers(options),
+      signal: options.signal ?? null,
+    };
+    if (options.body !== undefined && options.body !== null) {
+      init.body = options.body;
+      if (options.body instanceof ReadableStream) init.duplex = 'half';
+    }
+    return this.#fetch(path, options.query, init);
+  }
+
+  authorization(): Record<string, string> {
+    return this.#config.apiKey === undefined ? {} : { authorization: `Bearer ${this.#config.apiKey}` };
+  }
+
+  async #once<T>(method: string, path: string, options: RequestOptions): Promise<T> {
+    await this.#enter(options.signal);
+    try {
+      const limit = AbortSignal.timeout(options.timeoutMs ?? this.#config.requestTimeoutMs);
+      const signal = options.signal ? AbortSignal.any([options.signal, limit]) : limit;
+      const init: RequestInit = { method, headers: this.#headers(options), signal };
+      if (options.json !== undefined) init.body = JSON.stringify(options.json);
+      const response = await this.#fetch(path, options.query, init);
+      if (response.status === 204) return undefined as T;
+      return (await response.json()) as T;
+    } catch (error) {
+      throw options.signal?.aborted ? options.signal.reason : asVivError(error, this.#config.url);
+    } finally {
+      this.#leave();
+    }
+  }
+
+  async #fetch(path: string, query: Query | undefined, init: RequestInit): Promise<Response> {
+    let response: Response;
+    try {
+      response = await this.#config.fetch(this.#config.url + path + queryString(query), init);
+    } catch (error) {
+      throw init.signal?.aborted ? init.signal.reason : asVivError(error, this.#config.url);
+    }
+    if (response.ok) return response;
+    throw await errorOf(response);
+  }
+
+  #headers(options: RequestOptions): Record<string, string> {
+    const headers: Record<string, string> = { ...this.authorization(), ...options.headers };
+    if (options.json !== undefined) headers['content-type'] = 'application/json';
+    if (options.idempotencyKey !== undefined) headers['idempotency-key'] = options.idempotencyKey;
+    return headers;
+  }
+
+  async #enter(signal: AbortSignal | undefined): Promise<void> {
+    signal?.throwIfAborted();
+    if (this.#running < this.#config.maxRequests) this.#running++;
+    else await new Promise<void>((resolve) => this.#waiting.push(resolve));
+  }
+
+  #leave(): void {
+    const next = this.#waiting.shift();
+    if (next) next();
+    else this.#running--;
+  }
+}
+
+/** `?a=1&label=x&label=y`; undefined is left out. */
+export function queryString(query: Query | undefined): string {
+  if (!query) return '';
+  const params = new URLSearchParams();
+  for (const [name, value] of Object.entries(query)) {
+    if (value === undefined) continue;
+    if (Array.isArray(value)) for (const item of value) params.append(name, item);
+    else params.append(name, String(value));
+  }
+  const text = params.toString();
+  return text === '' ? '' : `?${text}`;
+}
+
+/** The error a non-2xx answer carries. A proxy's own page becomes an error that names its status. */
+export async function errorOf(response: Response): Promise<VivError> {
+  const text = await response.text().catch(() => '');
+  try {
+    const body = JSON.parse(text) as { error?: { code?: unknown } };
+    if (typeof body.error?.code === 'string') return VivError.fromBody(body);
+  } catch {
+    // Not JSON: no answer of ours.
+  }
+  const code =
+    response.status === 502 || response.status === 503 || response.status === 504 ? 'server_unreachable' : 'internal';
+  return new VivError(
+    code,
+    `HTTP ${response.status} from ${new URL(response.url).origin}: ${text.slice(0, 200) || response.statusText}`,
+  );
+}
+
+/** fetch says only "fetch failed"; the reason is in its cause. */
+export function asVivError(error: unknown, url: string): VivError {
+  if (error instanceof VivError) return error;
+  if (error instanceof DOMException && error.name === 'TimeoutError') {
+    return new VivError('request_timeout', `no answer from ${url} in time`, { cause: error });
+  }
+  const cause = (error as { cause?: { code?: string; message?: string } } | undefined)?.cause;
+  const detail = cause?.code ?? cause?.message ?? (error instanceof Error ? error.message : String(error));
+  const broken = cause?.code === 'ECONNRESET' || cause?.code === 'UND_ERR_SOCKET' || cause?.code === 'EPIPE';
+  return broken
+    ? new VivError('connection_lost', `the connection to ${url} broke (${detail})`, { cause: error })
+    : new VivError('server_unreachable', `can't reach ${url} (${detail})`, { cause: error });
+}

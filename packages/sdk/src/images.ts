@@ -1,0 +1,72 @@
+import type { Image, ImageImport, Progress } from '@vivarium/protocol/image.ts';
+import { VivError } from '@vivarium/protocol/viv-error.ts';
+import type { z } from 'zod';
+import { type ByteStream, type Bytes, isByteStream, iterate, toBase64, toBytes, toReadable } from './bytes.ts';
+import type { Context } from './context.ts';
+import { ndjson } from './ndjson.ts';
+import { pages } from './page.ts';
+
+export type ImportRequest = z.input<typeof ImageImport>;
+export type ImportConfig = NonNullable<ImportRequest['config']>;
+export type ImportProgress = Extract<Progress, { type: 'progress' }>;
+export type ImportOptions = { onProgress?: (progress: ImportProgress) => void; signal?: AbortSignal };
+
+export class Images {
+  readonly #context: Context;
+
+  constructor(context: Context) {
+    this.#context = context;
+  }
+
+  list(): AsyncGenerator<Image> {
+    return pages<Image>(this.#context.http, '/v1/images');
+  }
+
+  get(name: string): Promise<Image> {
+    return this.#context.http.json('GET', `/v1/images/${encodeURIComponent(name)}`);
+  }
+
+  /** `image_in_use` while sandboxes live on it. */
+  async remove(name: string): Promise<void> {
+    await this.#context.http.json('DELETE', `/v1/images/${encodeURIComponent(name)}`);
+  }
+
+  /** Makes an image on the node; resolves when it can be used. A failed import leaves nothing. */
+  async import(request: ImportRequest, options: ImportOptions = {}): Promise<Image> {
+    const headers = { 'content-type': 'application/json' };
+    const response = await this.#context.http.stream('POST', '/v1/images/import', {
+      body: JSON.stringify(request),
+      headers,
+      signal: options.signal,
+    });
+    return finish(response, options);
+  }
+
+  /** Makes an image of a file tree that comes as a tar (ustar, pax or GNU; not compressed). */
+  async importTar(
+    name: string,
+    tar: Bytes | ByteStream | Blob,
+    options: ImportOptions & { config?: ImportConfig } = {},
+  ): Promise<Image> {
+    const config = options.config === undefined ? undefined : toBase64(toBytes(JSON.stringify(options.config)));
+    const body = tar instanceof Blob ? tar : isByteStream(tar) ? toReadable(iterate(tar)) : (toBytes(tar) as BodyInit);
+    const headers = { 'content-type': 'application/x-tar' };
+    const response = await this.#context.http.stream('POST', '/v1/images/import-tar', {
+      query: { name, config },
+      body,
+      headers,
+      signal: options.signal,
+    });
+    return finish(response, options);
+  }
+}
+
+async function finish(response: Response, options: ImportOptions): Promise<Image> {
+  for await (const progress of ndjson<Progress>(response)) {
+    if (progress.type === 'done') return progress.image;
+    if (progress.type === 'error')
+      throw VivError.fromBody('error' in progress.error ? progress.error : { error: progress.error });
+    options.onProgress?.(progress);
+  }
+  throw new VivError('connection_lost', 'the server ended the import without a result');
+}
