@@ -12,9 +12,20 @@ export interface ImageStore {
   /** Removes the name, then every layer no image needs any more. Throws `image_in_use` when `inUse` says so. */
   remove(name: string): Promise<void>;
   import(request: ImageImport, signal: AbortSignal): AsyncIterable<Progress>;
-  importTar(request: { name: string; config: Partial<ImageConfig> }, body: AsyncIterable<Uint8Array>, signal: AbortSignal): AsyncIterable<Progress>;
+  importTar(
+    request: { name: string; config: Partial<ImageConfig> },
+    body: AsyncIterable<Uint8Array>,
+    signal: AbortSignal,
+  ): AsyncIterable<Progress>;
   /** Builds one layer of an overlay upper directory (ids shifted back by idShift) and registers image = parent's layers + it. */
-  commit(request: { name: string; parent: string; upperDir: string; idShift: number; labels?: Record<string, string>; createdBy: string }): Promise<Image>;
+  commit(request: {
+    name: string;
+    parent: string;
+    upperDir: string;
+    idShift: number;
+    labels?: Record<string, string>;
+    createdBy: string;
+  }): Promise<Image>;
   /** Mounts the image's layers where they are not yet, checks each layer's digest the first time this process sees it (`image_corrupt` names it). Lowest first. Holds a reference until release. */
   acquire(name: string): Promise<{ image: Image; layers: { digest: string; path: string }[]; release(): void }>;
   /** The same for layers a live sandbox already uses (adoption). */

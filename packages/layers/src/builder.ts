@@ -1,0 +1,77 @@
+import { mkdirSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { VivError } from '@vivarium/protocol';
+import { buildErofs } from './erofs.ts';
+import type { Report } from './progress.ts';
+import { requireSpace } from './space.ts';
+import { runTool } from './tool.ts';
+import { normalise } from './tree/tree.ts';
+
+/** Makes the tree that a layer is built of. */
+export type Source = {
+  createdBy: string;
+  /** The tree is an overlay upper directory: whiteouts and opaque marks are kept. */
+  overlay: boolean;
+  /** Taken off every owner. */
+  idShift: number;
+  /** Directories the source does not name get a fixed time, see normalise.ts. */
+  impliedDirectories: boolean;
+  /** Puts the tree into `root`, an empty directory (mode 0755, owned by root) that it may replace; `scratch` is beside it. */
+  fill(root: string, scratch: string, report: Report, signal: AbortSignal): Promise<void>;
+};
+
+/** Turns a source into one EROFS file in `directory` and returns its path. Nothing outside the directory is touched. */
+export async function buildLayer(
+  source: Source,
+  directory: string,
+  report: Report,
+  signal: AbortSignal,
+): Promise<string> {
+  const root = join(directory, 'root');
+  const scratch = join(directory, 'scratch');
+  const file = join(directory, 'layer.erofs');
+  mkdirSync(root, { mode: 0o755 });
+  mkdirSync(scratch, { mode: 0o755 });
+  requireSpace(directory, 0);
+  const startedMs = statSync(root).mtimeMs;
+  await source.fill(root, scratch, report, signal);
+
+  report('layer', 'reading the tree');
+  const { overlay, idShift } = source;
+  const tree = await normalise(
+    { root, idShift, overlay, ...(source.impliedDirectories && { impliedSinceMs: Math.floor(startedMs) }) },
+    signal,
+  );
+  if (tree.droppedDeviceCount > 0) {
+    report(
+      'layer',
+      `left out ${tree.droppedDeviceCount} device nodes: ${tree.droppedDevices.join(', ')}${tree.droppedDeviceCount > tree.droppedDevices.length ? ', …' : ''}`,
+    );
+  }
+  requireSpace(directory, tree.bytes);
+  report('layer', `building from ${tree.entries} entries, ${Math.ceil(tree.bytes / 1024 ** 2)} MiB`);
+  await buildErofs(root, file, tree.uuid, signal);
+  return file;
+}
+
+/**
+ * The source that is an overlay upper directory. It is copied first (extents are shared where the file system can), because its owners
+ * and attributes must change and it belongs to a sandbox; the cost follows what changed, not the image.
+ */
+export function upperSource(upperDir: string, idShift: number, createdBy: string): Source {
+  return {
+    createdBy,
+    overlay: true,
+    idShift,
+    impliedDirectories: false,
+    async fill(root, _scratch, _report, signal) {
+      if (!statSync(upperDir, { throwIfNoEntry: false })?.isDirectory()) {
+        throw new VivError('internal', `no upper directory ${upperDir}`);
+      }
+      await runTool('cp', ['-a', '--reflink=auto', '--sparse=auto', '-T', '--', upperDir, root], {
+        signal,
+        package: 'coreutils',
+      });
+    },
+  };
+}

@@ -1,0 +1,308 @@
+import { join } from 'node:path';
+import { type Image, ImageConfig, type ImageImport, ImageName, type Progress, VivError } from '@vivarium/protocol';
+import { buildLayer, type Source, upperSource } from './builder.ts';
+import { Catalog } from './catalog.ts';
+import { archiveSource } from './importers/archive.ts';
+import { builtinBase } from './importers/builtin.ts';
+import { bootstrapSource } from './importers/debootstrap.ts';
+import { LayerFiles } from './layer-files.ts';
+import { LayerMounts, type Mounter } from './layer-mounts.ts';
+import { LAYER_LIMITS } from './limits.ts';
+import type { LayerRecord, Manifest } from './manifest.ts';
+import { type Report, withProgress } from './progress.ts';
+import { Semaphore } from './semaphore.ts';
+import { openSigningKey } from './signing-key.ts';
+import { namingFullDisk } from './space.ts';
+import type { ImageStore } from './store.ts';
+import { TempArea } from './temp-area.ts';
+
+export type ImageStoreOptions = {
+  stateDir: string;
+  runDir: string;
+  mounter: Mounter;
+  /** Does a sandbox of this node use the layer? Asked before it is removed. */
+  inUse(digest: string): boolean;
+  log(level: 'info' | 'warn', message: string, fields?: Record<string, unknown>): void;
+  /** Where packages come from instead of the host's own mirror or mmdebstrap's default. */
+  debianMirror?: string;
+  now?(): Date;
+};
+
+/**
+ * Opens the node's images: `layers/`, `images/`, `keys/` and `tmp/` below the state directory, mounts below the run directory. For one
+ * process at a time. Leftovers of a crash (half-made trees, layers without an image) are removed first.
+ */
+export async function openImageStore(options: ImageStoreOptions): Promise<ImageStore> {
+  const store = new DirectoryImageStore(options);
+  await store.recover();
+  return store;
+}
+
+class DirectoryImageStore implements ImageStore {
+  readonly #options: ImageStoreOptions;
+  readonly #catalog: Catalog;
+  readonly #files: LayerFiles;
+  readonly #mounts: LayerMounts;
+  readonly #temp: TempArea;
+  readonly #builds = new Semaphore(LAYER_LIMITS.maxBuilds);
+  /** Held while layers and manifests come and go together, so that a removal can't take a layer that is just being reused. */
+  readonly #changing = new Semaphore(1);
+  /** Names that are being made. */
+  readonly #making = new Map<string, Promise<unknown>>();
+  /** How many acquired each name and did not release it yet. */
+  readonly #users = new Map<string, number>();
+
+  constructor(options: ImageStoreOptions) {
+    const { stateDir, runDir, mounter } = options;
+    this.#options = options;
+    this.#temp = new TempArea(join(stateDir, 'tmp'));
+    this.#catalog = new Catalog(join(stateDir, 'images'), openSigningKey(join(stateDir, 'keys', 'images.pem')));
+    this.#files = new LayerFiles(join(stateDir, 'layers'));
+    this.#mounts = new LayerMounts(join(runDir, 'layers'), this.#files, mounter);
+  }
+
+  async recover(): Promise<void> {
+    const { log, inUse } = this.#options;
+    const swept = await this.#temp.sweep();
+    if (swept > 0) log('info', 'removed unfinished image builds', { count: swept });
+    for (const [image, reason] of this.#catalog.rejected()) log('warn', 'image refused', { image, reason });
+    // Layers of a manifest that can't be read are unknown: keep everything until it is removed.
+    if (this.#catalog.rejected().size > 0) return;
+    for (const digest of this.#files.list()) {
+      if (this.#catalog.isNeeded(digest) || this.#mounts.isMounted(digest) || inUse(digest)) continue;
+      this.#files.remove(digest);
+      log('info', 'removed a layer that no image needs', { layer: digest });
+    }
+  }
+
+  list(): Image[] {
+    return this.#catalog.list();
+  }
+
+  get(name: string): Image {
+    return this.#catalog.get(name).image;
+  }
+
+  has(name: string): boolean {
+    return this.#catalog.has(name);
+  }
+
+  async remove(name: string): Promise<void> {
+    await this.#changing.run(async () => {
+      if (this.#catalog.rejected().has(name)) return this.#catalog.remove(name);
+      const { image } = this.#catalog.get(name);
+      const orphans = image.layers
+        .map(({ digest }) => digest)
+        .filter((digest) => !this.#catalog.isNeeded(digest, name));
+      const used = orphans.find((digest) => this.#options.inUse(digest) || this.#mounts.references(digest) > 0);
+      if (used !== undefined || this.#users.has(name)) {
+        throw new VivError('image_in_use', `image ${name} is in use by a sandbox`, {
+          details: { image: name, layer: used },
+        });
+      }
+      this.#catalog.remove(name);
+      for (const digest of orphans) if (await this.#mounts.drop(digest)) this.#files.remove(digest);
+    });
+  }
+
+  import(request: ImageImport, signal: AbortSignal): AsyncIterable<Progress> {
+    const { name, source } = request;
+    const { debianMirror: mirror } = this.#options;
+    if (source.type === 'builtin') {
+      const { source: recipe, config } = builtinBase(mirror);
+      const merged = { ...config, ...request.config, env: { ...config.env, ...request.config.env } };
+      return this.#importFrom(name, recipe, merged, signal);
+    }
+    const { suite, variant, include } = source;
+    const bootstrap = bootstrapSource(
+      { suite, variant, include, ...(mirror !== undefined && { mirror }) },
+      `debootstrap:${suite}`,
+    );
+    return this.#importFrom(name, bootstrap, request.config, signal);
+  }
+
+  importTar(
+    request: { name: string; config: Partial<ImageConfig> },
+    body: AsyncIterable<Uint8Array>,
+    signal: AbortSignal,
+  ): AsyncIterable<Progress> {
+    return this.#importFrom(request.name, archiveSource(body), request.config, signal);
+  }
+
+  async commit(request: {
+    name: string;
+    parent: string;
+    upperDir: string;
+    idShift: number;
+    labels?: Record<string, string>;
+    createdBy: string;
+  }): Promise<Image> {
+    const { image: parent, manifest } = this.#catalog.get(request.parent);
+    if (parent.layers.length >= LAYER_LIMITS.maxImageLayers) {
+      throw new VivError(
+        'limit_too_high',
+        `image ${parent.name} has ${parent.layers.length} layers already, the most an image can have`,
+        { details: { limit: 'maxImageLayers' } },
+      );
+    }
+    const release = this.#hold(parent);
+    try {
+      const config = { ...parent.config, labels: { ...parent.config.labels, ...request.labels } };
+      const source = upperSource(request.upperDir, request.idShift, request.createdBy);
+      const below = { layers: manifest.layers, parent: parent.name };
+      return await this.#make(request.name, source, config, below, () => {}, new AbortController().signal);
+    } finally {
+      release();
+    }
+  }
+
+  async acquire(name: string): Promise<{ image: Image; layers: { digest: string; path: string }[]; release(): void }> {
+    const { image } = this.#catalog.get(name);
+    const release = this.#hold(image);
+    try {
+      const digests = image.layers.map(({ digest }) => digest);
+      await this.#mounts.ensure(digests);
+      return { image, layers: digests.map((digest) => ({ digest, path: this.#mounts.path(digest) })), release };
+    } catch (error) {
+      release();
+      throw error;
+    }
+  }
+
+  reacquire(digests: string[]): { release(): void } {
+    return { release: this.#mounts.hold(digests) };
+  }
+
+  async verify(digest: string): Promise<void> {
+    await this.#files.verify(digest);
+  }
+
+  async close(): Promise<void> {
+    await this.#changing.run(() => this.#mounts.dropUnused(this.#options.inUse));
+  }
+
+  #importFrom(
+    name: string,
+    source: Source,
+    config: Partial<ImageConfig>,
+    signal: AbortSignal,
+  ): AsyncIterable<Progress> {
+    return withProgress(signal, async (report, abort) => {
+      const parsed = ImageConfig.safeParse(config);
+      if (!parsed.success)
+        throw new VivError('invalid_argument', `config: ${parsed.error.issues[0]?.message}`, {
+          details: { issues: parsed.error.issues },
+        });
+      return this.#make(name, source, parsed.data, { layers: [], parent: null }, report, abort);
+    });
+  }
+
+  /** One maker per name: whoever comes second waits, then finds the image there, or makes it after all when the first failed. */
+  async #make(
+    name: string,
+    source: Source,
+    config: ImageConfig,
+    below: Pick<Manifest, 'layers' | 'parent'>,
+    report: Report,
+    signal: AbortSignal,
+  ): Promise<Image> {
+    if (!ImageName.safeParse(name).success)
+      throw new VivError('invalid_argument', `${name} is no image name: role/name@version`);
+    for (let other = this.#making.get(name); other; other = this.#making.get(name)) {
+      report('wait', `another import of ${name} is under way`);
+      await settledOrAborted(other, signal);
+    }
+    const making = this.#builds.run(() => this.#build(name, source, config, below, report, signal));
+    this.#making.set(name, making);
+    try {
+      return await making;
+    } catch (thrown) {
+      if (signal.aborted)
+        throw new VivError('import_failed', `the making of ${name} was canceled; nothing was kept`, { cause: thrown });
+      throw VivError.from(namingFullDisk(thrown, this.#options.stateDir));
+    } finally {
+      this.#making.delete(name);
+    }
+  }
+
+  async #build(
+    name: string,
+    source: Source,
+    config: ImageConfig,
+    below: Pick<Manifest, 'layers' | 'parent'>,
+    report: Report,
+    signal: AbortSignal,
+  ): Promise<Image> {
+    await this.#refuseExisting(name);
+    return this.#temp.use(async (directory) => {
+      const file = await buildLayer(source, directory, report, signal);
+      report('layer', 'computing its digest');
+      return this.#changing.run(() => this.#register(name, file, source.createdBy, config, below, signal));
+    });
+  }
+
+  /** Versions never change; but an image of which a layer is damaged may be made again, as the error about it says. */
+  async #refuseExisting(name: string): Promise<void> {
+    if (!this.#catalog.has(name)) return;
+    try {
+      for (const { digest } of this.get(name).layers) await this.#files.ensureGood(digest);
+    } catch {
+      return;
+    }
+    throw new VivError('image_exists', `image ${name} exists`, { details: { image: name } });
+  }
+
+  async #register(
+    name: string,
+    file: string,
+    createdBy: string,
+    config: ImageConfig,
+    below: Pick<Manifest, 'layers' | 'parent'>,
+    signal: AbortSignal,
+  ): Promise<Image> {
+    const { digest, sizeBytes } = await this.#files.admit(file);
+    const createdAt = (this.#options.now?.() ?? new Date()).toISOString();
+    const layer: LayerRecord = { digest, sizeBytes, createdBy, createdAt, format: 'erofs' };
+    try {
+      signal.throwIfAborted();
+      this.#catalog.add({
+        format: 'vivarium.image/1',
+        name,
+        layers: [...below.layers, layer],
+        config,
+        createdAt,
+        parent: below.parent,
+      });
+    } catch (error) {
+      if (!this.#catalog.isNeeded(digest) && !this.#mounts.isMounted(digest)) this.#files.remove(digest);
+      throw error;
+    }
+    return this.get(name);
+  }
+
+  /** Counts one user of the image: neither its name nor its layers can be removed meanwhile. */
+  #hold(image: Image): () => void {
+    const releaseLayers = this.#mounts.hold(image.layers.map(({ digest }) => digest));
+    this.#users.set(image.name, (this.#users.get(image.name) ?? 0) + 1);
+    let held = true;
+    return () => {
+      if (!held) return;
+      held = false;
+      releaseLayers();
+      const users = this.#users.get(image.name)! - 1;
+      if (users > 0) this.#users.set(image.name, users);
+      else this.#users.delete(image.name);
+    };
+  }
+}
+
+async function settledOrAborted(work: Promise<unknown>, signal: AbortSignal): Promise<void> {
+  signal.throwIfAborted();
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const wake = () => resolve();
+  signal.addEventListener('abort', wake, { once: true });
+  work.then(wake, wake);
+  await promise;
+  signal.removeEventListener('abort', wake);
+  signal.throwIfAborted();
+}

@@ -1,0 +1,15 @@
+/** Bounds of the image store. Each is named in the error it causes. */
+export const LAYER_LIMITS = {
+  /** Bytes of file data in one layer, counted by apparent size (EROFS stores holes as zeros), and of one unpacked archive. */
+  maxLayerBytes: 64 * 1024 ** 3,
+  /** Files, directories and links in one layer. */
+  maxLayerEntries: 4_000_000,
+  /** Layers of one image: overlay takes 500, its options on old kernels fit in one page. */
+  maxImageLayers: 32,
+  /** Builds (imports, commits) that run at the same time; more wait. */
+  maxBuilds: 4,
+  /** What must be left free on the file system of the state directory. */
+  reserveBytes: 16 * 1024 ** 2,
+  /** A package bootstrap that takes longer is ended. */
+  bootstrapTimeoutMs: 30 * 60_000,
+};

@@ -1,0 +1,161 @@
+import { createHash, type Hash } from 'node:crypto';
+import { type BigIntStats, chmodSync, lchownSync, lstatSync, lutimesSync, readdirSync, unlinkSync } from 'node:fs';
+import { shiftedAcl, shiftedCapability, shiftedId } from './ids.ts';
+import { getXattr, listXattrs, removeXattr, setXattr } from './xattr.ts';
+
+export type NormaliseRequest = {
+  root: string;
+  /** Taken off every owner (an overlay upper directory of a sandbox); 0 for imports. */
+  idShift: number;
+  /** An overlay upper directory: whiteouts and opaque marks stay. Otherwise they are nothing an image may bring along. */
+  overlay: boolean;
+  /** Directories younger than this (ms since the epoch) were made by the unpacking, not named in the archive: their time becomes 0, so that the same archive gives the same layer. */
+  impliedSinceMs?: number;
+  maxEntries: number;
+  maxBytes: number;
+};
+
+export type NormaliseResult = {
+  entries: number;
+  /** Apparent size of all files; holes count, hard links once. */
+  bytes: number;
+  /** From names and metadata, the same for the same tree: the file system's UUID. */
+  uuid: string;
+  droppedDevices: string[];
+  droppedDeviceCount: number;
+};
+
+const MAX_NAMED = 5;
+const S_IFMT = 0o170000;
+
+/**
+ * Makes a private tree fit to become a layer, in place: owners shifted, only meaningful extended attributes kept, device nodes removed
+ * (a layer is mounted with root's powers: a device node in it would be the host's device). Walks in byte order of names.
+ * Runs in a child process: it blocks. Throws `LayerTooLarge` past a bound; errors of the file system pass.
+ */
+export function normaliseTree(request: NormaliseRequest): NormaliseResult {
+  const walk = new Walk(request);
+  walk.directory(Buffer.from(request.root), Buffer.alloc(0));
+  return walk.result();
+}
+
+export class LayerTooLarge extends Error {}
+
+class Walk {
+  readonly #request: NormaliseRequest;
+  readonly #seen = new Set<bigint>();
+  readonly #hash: Hash = createHash('sha256');
+  readonly #droppedDevices: string[] = [];
+  #droppedDeviceCount = 0;
+  #entries = 0;
+  #bytes = 0;
+
+  constructor(request: NormaliseRequest) {
+    this.#request = request;
+  }
+
+  result(): NormaliseResult {
+    return {
+      entries: this.#entries,
+      bytes: this.#bytes,
+      uuid: uuidFrom(this.#hash.digest()),
+      droppedDevices: this.#droppedDevices,
+      droppedDeviceCount: this.#droppedDeviceCount,
+    };
+  }
+
+  directory(path: Buffer, relative: Buffer): void {
+    const stat = lstatSync(path, { bigint: true });
+    const implied = this.#request.impliedSinceMs !== undefined && stat.mtimeMs >= BigInt(this.#request.impliedSinceMs);
+    this.#visit(path, relative, stat, implied ? 0n : stat.mtimeNs);
+    const names = readdirSync(path, { encoding: 'buffer' }).sort(Buffer.compare);
+    let changed = false;
+    for (const name of names) changed = this.#child(join(path, name), join(relative, name)) || changed;
+    const seconds = implied ? 0 : Number(stat.mtimeNs) / 1e9;
+    if (implied || changed) lutimesSync(path, seconds, seconds);
+  }
+
+  /** Returns whether the entry was removed. */
+  #child(path: Buffer, relative: Buffer): boolean {
+    const stat = lstatSync(path, { bigint: true });
+    if (stat.isDirectory()) {
+      this.directory(path, relative);
+      return false;
+    }
+    if ((stat.isCharacterDevice() || stat.isBlockDevice()) && !(this.#request.overlay && isWhiteout(stat))) {
+      unlinkSync(path);
+      this.#droppedDeviceCount++;
+      if (this.#droppedDevices.length < MAX_NAMED) this.#droppedDevices.push(relative.toString('utf8'));
+      return true;
+    }
+    this.#visit(path, relative, stat, stat.mtimeNs);
+    return false;
+  }
+
+  #visit(path: Buffer, relative: Buffer, stat: BigIntStats, mtimeNs: bigint): void {
+    const [uid, gid] = this.#owner(stat);
+    this.#hash
+      .update(relative)
+      .update(`\0${stat.mode} ${uid} ${gid} ${stat.isDirectory() ? 0 : stat.size} ${mtimeNs}\n`);
+    if (++this.#entries > this.#request.maxEntries)
+      throw new LayerTooLarge(`more than ${this.#request.maxEntries} entries`);
+    if (!stat.isDirectory() && stat.nlink > 1n) {
+      if (this.#seen.has(stat.ino)) return;
+      this.#seen.add(stat.ino);
+    }
+    if (stat.isFile()) this.#bytes += Number(stat.size);
+    if (this.#bytes > this.#request.maxBytes)
+      throw new LayerTooLarge(`more than ${this.#request.maxBytes} bytes of file data (holes count)`);
+    this.#metadata(path, stat);
+  }
+
+  /** Ownership first: chown(2) clears set-id bits and file capabilities. */
+  #metadata(path: Buffer, stat: BigIntStats): void {
+    const { idShift } = this.#request;
+    const kept = new Map<string, Buffer>();
+    for (const name of listXattrs(path)) {
+      const value = getXattr(path, name);
+      const wanted = value && this.#wantedXattr(name, value, stat);
+      if (wanted) kept.set(name, wanted);
+      if (!wanted || idShift !== 0 || !value.equals(wanted)) removeXattr(path, name);
+      else kept.delete(name);
+    }
+    if (idShift !== 0) {
+      lchownSync(path, ...this.#owner(stat));
+      if (!stat.isSymbolicLink()) chmodSync(path, Number(stat.mode) & 0o7777);
+    }
+    for (const [name, value] of kept) setXattr(path, name, value);
+  }
+
+  #owner(stat: BigIntStats): [uid: number, gid: number] {
+    const { idShift } = this.#request;
+    return [shiftedId(Number(stat.uid), idShift), shiftedId(Number(stat.gid), idShift)];
+  }
+
+  /** The value an attribute has in the layer, or null when it has no business there (overlay's bookkeeping, foreign security labels, btrfs properties). */
+  #wantedXattr(name: string, value: Buffer, stat: BigIntStats): Buffer | null {
+    const { idShift, overlay } = this.#request;
+    if (name.startsWith('user.')) return value;
+    if (name === 'security.capability') return shiftedCapability(value, idShift);
+    if (name === 'system.posix_acl_access' || name === 'system.posix_acl_default') return shiftedAcl(value, idShift);
+    if (name === 'trusted.overlay.opaque' && overlay && stat.isDirectory() && value.toString('latin1') === 'y')
+      return value;
+    return null;
+  }
+}
+
+function isWhiteout(stat: BigIntStats): boolean {
+  return (Number(stat.mode) & S_IFMT) === 0o020000 && stat.rdev === 0n;
+}
+
+function join(parent: Buffer, name: Buffer): Buffer {
+  return parent.length === 0 ? name : Buffer.concat([parent, Buffer.from('/'), name]);
+}
+
+/** RFC 9562 version 8: the other 122 bits are ours. */
+function uuidFrom(digest: Buffer): string {
+  const bytes = Buffer.from(digest.subarray(0, 16));
+  bytes[6] = (bytes[6]! & 0x0f) | 0x80;
+  bytes[8] = (bytes[8]! & 0x3f) | 0x80;
+  return bytes.toString('hex').replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5');
+}
