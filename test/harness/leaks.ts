@@ -17,7 +17,7 @@ const STEP_MS = 100;
 /** A mark and a temporary directory (TMPDIR) for one run of the suites. */
 export function prepareRun(): TestRun {
   const id = randomBytes(4).toString('hex');
-  const directory = `/tmp/viv-test-${id}`;
+  const directory = `/var/tmp/viv-test-${id}`;
   mkdirSync(directory, { recursive: true, mode: 0o711 });
   return { id, directory, env: { VIV_TEST_RUN: id, TMPDIR: directory } };
 }

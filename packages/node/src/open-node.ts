@@ -1,11 +1,15 @@
 import { mkdirSync } from 'node:fs';
-import { openKeyStore } from '@vivarium/apiserver/key-store.ts';
+import { createServer } from 'node:net';
+import { ensureFirstKey } from '@vivarium/apiserver/auth/first-key.ts';
+import { SqliteKeyStore } from '@vivarium/apiserver/auth/sqlite-key-store.ts';
 import { createApiServer } from '@vivarium/apiserver/server.ts';
 import { createContainerDriver } from '@vivarium/edge/drivers/container/driver.ts';
 import { openEdge } from '@vivarium/edge/open-edge.ts';
 import { startSpawner } from '@vivarium/edge/spawner/client.ts';
 import { openImageStore } from '@vivarium/layers/image-store.ts';
+import { VivError } from '@vivarium/protocol';
 import type { Logger } from 'pino';
+import type { ListenAddress } from './listen-address.ts';
 import { type NodePaths, VIV_INIT } from './paths.ts';
 import type { ServerOptions } from './server-options.ts';
 
@@ -27,11 +31,12 @@ export async function openNode(options: ServerOptions, log: Logger): Promise<Ope
     opened.length = 0;
   };
   try {
-    const edge = await openEdgeOf(paths, log, opened);
-    const keys = openKeyStore(paths.keyDatabase);
-    opened.push(() => keys.close());
-    keys.ensureFirstKey(paths.firstKey);
     const { host, port } = options.listen;
+    await requireFreePort(options.listen);
+    const edge = await openEdgeOf(paths, log, opened);
+    const keys = new SqliteKeyStore(paths.keyDatabase);
+    opened.push(() => keys.close());
+    ensureFirstKey(keys, paths.firstKey);
     const api = await createApiServer({ edge, keys, host, port, domain: options.domain, log });
     opened.push(() => api.close());
     return {
@@ -52,7 +57,9 @@ export async function openNode(options: ServerOptions, log: Logger): Promise<Ope
 export async function openEdgeOf(paths: NodePaths, log: Logger, opened: (() => Promise<void> | void)[]) {
   const { stateDir, runDir } = paths;
   mkdirSync(paths.keyDir, { recursive: true, mode: 0o700 });
-  const spawner = await startSpawner({ log });
+  const spawner = startSpawner({
+    onRestart: (reason) => log.warn({ reason }, 'the spawner ended and was started again'),
+  });
   opened.push(() => spawner.close());
   let layersInUse: (digest: string) => boolean = () => false;
   const images = await openImageStore({
@@ -60,7 +67,7 @@ export async function openEdgeOf(paths: NodePaths, log: Logger, opened: (() => P
     runDir,
     mounter: spawner,
     inUse: (digest) => layersInUse(digest),
-    log,
+    log: (level, message, fields) => log[level](fields ?? {}, message),
   });
   opened.push(() => images.close());
   const driver = await createContainerDriver({ stateDir, runDir, vivInitPath: VIV_INIT, spawner });
@@ -68,4 +75,21 @@ export async function openEdgeOf(paths: NodePaths, log: Logger, opened: (() => P
   opened.push(() => edge.close());
   layersInUse = (digest) => edge.usesLayer(digest);
   return edge;
+}
+
+/** Asked before anything is opened: adopting thousands of sandboxes only to find the port taken helps nobody. */
+function requireFreePort({ host, port }: ListenAddress): Promise<void> {
+  const probe = createServer();
+  return new Promise((resolve, reject) => {
+    probe.once('error', (cause: NodeJS.ErrnoException) => {
+      const why = cause.code === 'EADDRINUSE' ? 'something else listens there' : cause.message;
+      reject(
+        new VivError('precondition_failed', `can't listen on ${host}:${port}: ${why}`, {
+          hint: 'Stop the other program or choose another address with --listen.',
+          cause,
+        }),
+      );
+    });
+    probe.listen({ host, port }, () => probe.close(() => resolve()));
+  });
 }

@@ -1,0 +1,23 @@
+import type { Vivarium } from '@vivarium/sdk';
+
+export const BASE_IMAGE = 'base/debian@12';
+
+/** Makes the base image where it is missing, telling each stage once. Returns its name. */
+export async function ensureBaseImage(viv: Vivarium, say: (line: string) => void): Promise<string> {
+  for await (const image of viv.images.list()) {
+    if (image.name === BASE_IMAGE) return BASE_IMAGE;
+  }
+  say(`making ${BASE_IMAGE} (Python, git, gcc; about a minute, once) …`);
+  let stage = '';
+  await viv.images.import(
+    { name: BASE_IMAGE, source: { type: 'builtin', name: 'base' } },
+    {
+      onProgress: (progress) => {
+        if (progress.stage === stage) return;
+        stage = progress.stage;
+        say(`  ${progress.stage}: ${progress.message}`);
+      },
+    },
+  );
+  return BASE_IMAGE;
+}
