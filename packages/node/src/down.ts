@@ -1,6 +1,7 @@
 import { existsSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { VivError } from '@vivarium/protocol';
+import { removeControlGroups } from './control-groups.ts';
 import { detachLoopDevices } from './loop-devices.ts';
 import { requireMachine } from './machine.ts';
 import { ensureHolder } from './namespace.ts';
@@ -25,6 +26,12 @@ export async function down(options: DownOptions, say: (line: string) => void): P
   if (!ended && existsSync(join(paths.stateDir, 'edge.db'))) await endWithoutServer(paths);
   await stopHolder(paths);
   detachLoopDevices(paths.scratchImage);
+  const stuck = await removeControlGroups(paths);
+  if (stuck.length > 0) {
+    throw new VivError('internal', `something still lives in ${stuck.join(', ')}`, {
+      hint: 'See which processes are in its cgroup.procs; then run `viv down` again.',
+    });
+  }
   rmSync(paths.runDir, { recursive: true, force: true });
   if (options.purge) rmSync(paths.stateDir, { recursive: true, force: true });
   say(options.purge ? `viv: down, ${paths.stateDir} deleted` : 'viv: down');
