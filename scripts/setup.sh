@@ -5,6 +5,7 @@
 #   scripts/setup.sh           what a node needs at run time and to compile viv-init
 #   scripts/setup.sh test      … and what the tests need (sanitizers, fuzzers)
 #   scripts/setup.sh bench     … and what the benchmarks compare with (podman)
+#   scripts/setup.sh long      … and what the long tests need (a virtual machine)
 #   scripts/setup.sh --check   only the checks; touches nothing
 #
 # Everything is checked before anything is touched. Exit 1: a precondition is not met (the message says which and what to
@@ -18,8 +19,8 @@ for arg in "$@"; do
   case $arg in
     --check) check_only=yes ;;
     node) ;;
-    test | bench) features="$features $arg" ;;
-    *) echo "setup: unknown argument '$arg'; use test, bench or --check" >&2; exit 1 ;;
+    test | bench | long) features="$features $arg" ;;
+    *) echo "setup: unknown argument '$arg'; use test, bench, long or --check" >&2; exit 1 ;;
   esac
 done
 
@@ -50,6 +51,7 @@ git|tidy test
 LIST
       ;;
     bench) echo 'podman|the benchmarks compare with it' ;;
+    long) echo 'qemu-system-x86|the second test bed, a virtual machine' ;;
   esac
 }
 
@@ -104,8 +106,9 @@ missing_packages() {
   done
 }
 
+# Recommended packages come along: clang's sanitizer runtime is one.
 apt_install() {
-  DEBIAN_FRONTEND=noninteractive apt-get install -y -qq -o DPkg::Lock::Timeout=300 "$@" >>"$log" 2>&1 </dev/null
+  DEBIAN_FRONTEND=noninteractive apt-get install -y -qq -o APT::Install-Recommends=true -o DPkg::Lock::Timeout=300 "$@" >>"$log" 2>&1 </dev/null
 }
 
 install_packages() {

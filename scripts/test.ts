@@ -17,7 +17,8 @@ const LONG_LIMIT_MS = 3 * 3_600_000;
 type Result = { passed: number; failed: number; skipped: number };
 type Suite = { name: string; run: (log: string) => Promise<Result>; leaks: boolean; byDefault: boolean };
 
-const unit = () => globSync('packages/*/src/**/*.test.ts', { cwd: ROOT }).filter((file) => !file.includes('.kernel.'));
+const unit = () =>
+  globSync('{packages/*/src,scripts}/**/*.test.ts', { cwd: ROOT }).filter((file) => !file.includes('.kernel.'));
 const kernel = () => [
   ...globSync('packages/*/src/**/*.kernel.test.ts', { cwd: ROOT }),
   ...globSync('test/kernel/*.test.ts', { cwd: ROOT }),
@@ -33,7 +34,7 @@ const SUITES: Suite[] = [
   { name: 'e2e', run: tests(() => globSync('test/e2e/*.test.ts', { cwd: ROOT })), leaks: true, byDefault: true },
   {
     name: 'long',
-    run: tests(() => globSync('test/long/*.test.ts', { cwd: ROOT }), LONG_LIMIT_MS),
+    run: tests(() => globSync('test/{long,vm}/*.test.ts', { cwd: ROOT }), LONG_LIMIT_MS),
     leaks: true,
     byDefault: false,
   },
