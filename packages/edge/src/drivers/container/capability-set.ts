@@ -1,0 +1,29 @@
+/** Bit numbers of linux/capability.h. */
+const BITS = {
+  CAP_CHOWN: 0,
+  CAP_DAC_OVERRIDE: 1,
+  CAP_FOWNER: 3,
+  CAP_FSETID: 4,
+  CAP_KILL: 5,
+  CAP_SETGID: 6,
+  CAP_SETUID: 7,
+  CAP_SETPCAP: 8,
+  CAP_NET_BIND_SERVICE: 10,
+  CAP_SYS_CHROOT: 18,
+  CAP_AUDIT_WRITE: 29,
+  CAP_SETFCAP: 31,
+} as const;
+
+/**
+ * What root inside may do, always within its user namespace: what package managers, sudo and test suites need. It is
+ * Docker's default set without MKNOD (no use in a user namespace) and NET_RAW (no network to use it on).
+ */
+export const KEPT_CAPABILITIES = Object.keys(BITS);
+
+/** What PID 1 has beside them until it has finalised its confinement: to unshare and to install the seccomp filter. */
+export const NAMESPACED_CAPABILITIES = ['CAP_SYS_ADMIN', 'CAP_NET_ADMIN'];
+
+/** The kept set as the mask that CONFIG carries. */
+export function keptCapabilityMask(): bigint {
+  return Object.values(BITS).reduce<bigint>((mask, bit) => mask | (1n << BigInt(bit)), 0n);
+}

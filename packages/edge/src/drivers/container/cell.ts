@@ -1,0 +1,148 @@
+import type { Duplex } from 'node:stream';
+import { VivError } from '@vivarium/protocol';
+import { CellGroup } from '../../limits/cell-group.ts';
+import { findCommand, placeCommand } from '../../limits/command-group.ts';
+import { freeze } from '../../limits/freezer.ts';
+import { readUsage } from '../../limits/usage.ts';
+import type { Spawner } from '../../spawner/client.ts';
+import type { CellHandle, CommandGroup, GuestConfig, Usage } from '../driver.ts';
+import type { ContainerRecord } from './cell-record.ts';
+import { connectCell } from './control-socket.ts';
+import { guestConfig } from './guest-config.ts';
+import { idBase } from './id-range.ts';
+import { type Place, paths } from './place.ts';
+import { isAlive } from './process-stat.ts';
+import { snapshotName } from './snapshot-name.ts';
+
+export type CellContext = {
+  spawner: Spawner;
+  place: Place;
+  /** Directory in which the kernel counts the bytes of each subvolume. */
+  qgroups: string;
+  onDestroyed(): void;
+  /** Snapshots that are in use: a sweep leaves them alone. */
+  snapshots: Set<string>;
+};
+
+/** PID 1's end is looked for this often after its stream ended, and this many times. */
+const END_POLL_MS = 5;
+const END_POLLS_MAX = 400;
+
+/** A live container. Cheap: thousands of them lie in the server's memory. */
+export class ContainerCell implements CellHandle {
+  readonly record: ContainerRecord;
+  readonly ended: Promise<{ reason: string }>;
+  readonly #context: CellContext;
+  readonly #group: CellGroup;
+  #end: (end: { reason: string }) => void = () => undefined;
+  #destroyed: Promise<void> | undefined;
+  #exports = 0;
+
+  constructor(record: ContainerRecord, context: CellContext) {
+    this.record = record;
+    this.#context = context;
+    this.#group = new CellGroup(record.hierarchy, record.id);
+    this.ended = new Promise((resolve) => {
+      this.#end = resolve;
+    });
+  }
+
+  async connect(): Promise<Duplex> {
+    const alive = () => this.#isAlive();
+    const socket = await connectCell(paths.socket(this.#context.place.runDir, this.record.id), alive).catch((error) => {
+      if (error instanceof VivError && error.code === 'sandbox_lost') this.#end({ reason: 'PID 1 is gone' });
+      throw error;
+    });
+    socket.once('close', () => this.#watchEnd(END_POLLS_MAX));
+    return socket;
+  }
+
+  guestConfig(): GuestConfig {
+    return guestConfig(this.record.limits, this.record.env);
+  }
+
+  placeCommand(execId: string, guestPid: number): Promise<CommandGroup> {
+    return placeCommand(this.#group, this.record.pid, execId, guestPid);
+  }
+
+  async findCommand(execId: string): Promise<CommandGroup | null> {
+    return findCommand(this.#group, execId);
+  }
+
+  pause(): Promise<void> {
+    return freeze(this.#group, true);
+  }
+
+  resume(): Promise<void> {
+    return freeze(this.#group, false);
+  }
+
+  async usage(): Promise<Usage> {
+    const diskFile = `${this.#context.qgroups}/0_${this.record.subvolume}/referenced`;
+    return readUsage(this.#group, this.record.limits, diskFile);
+  }
+
+  changes(): ReturnType<CellHandle['changes']> {
+    const { id, layers } = this.record;
+    return this.#context.spawner.stream('changes', {
+      upper: `${paths.cell(this.#context.place.runDir, id)}/upper`,
+      layers,
+    });
+  }
+
+  async exportChanges(): Promise<{ upperDir: string; idShift: number; release(): Promise<void> }> {
+    const snapshot = await this.snapshotScratch(`export-${this.record.id}-${++this.#exports}`);
+    return {
+      upperDir: `${snapshot}/upper`,
+      idShift: idBase(this.record.slot),
+      release: () => this.dropSnapshot(snapshot),
+    };
+  }
+
+  async snapshotScratch(name: string): Promise<string> {
+    const { spawner, place, snapshots } = this.#context;
+    const path = `${paths.snapshots(place.runDir)}/${snapshotName(name, this.record.slot)}`;
+    snapshots.add(path);
+    try {
+      await spawner.call('snapshotCell', { place, id: this.record.id, path });
+    } catch (error) {
+      snapshots.delete(path);
+      throw error;
+    }
+    return path;
+  }
+
+  async dropSnapshot(path: string): Promise<void> {
+    const { spawner, place, snapshots } = this.#context;
+    await spawner.call('dropSnapshot', { place, path });
+    snapshots.delete(path);
+  }
+
+  destroy(): Promise<void> {
+    this.#destroyed ??= this.#destroy().catch((error) => {
+      this.#destroyed = undefined;
+      throw error;
+    });
+    return this.#destroyed;
+  }
+
+  async #destroy(): Promise<void> {
+    const { spawner, place, onDestroyed } = this.#context;
+    await spawner.callAgain('destroyCell', {
+      place: { ...place, hierarchy: this.record.hierarchy },
+      id: this.record.id,
+    });
+    this.#end({ reason: 'destroyed' });
+    onDestroyed();
+  }
+
+  #isAlive(): boolean {
+    return isAlive(this.record.pid, this.record.startTime);
+  }
+
+  /** The stream ends a moment before the process does. If it lives on, only the stream broke. */
+  #watchEnd(polls: number): void {
+    if (!this.#isAlive()) this.#end({ reason: 'PID 1 ended' });
+    else if (polls > 0) setTimeout(() => this.#watchEnd(polls - 1), END_POLL_MS).unref();
+  }
+}

@@ -1,0 +1,1 @@
+export async function* changes(_p: { upper: string; layers: string[] }): AsyncGenerator<unknown[]> {}

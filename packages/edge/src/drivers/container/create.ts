@@ -1,0 +1,89 @@
+import { chownSync, closeSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { basename, dirname } from 'node:path';
+import { VivError } from '@vivarium/protocol';
+import { CellGroup } from '../../limits/cell-group.ts';
+import { createSnapshot, createSubvolume } from '../../native/btrfs.ts';
+import { errnoOf } from '../../native/libc.ts';
+import { listenUnix } from '../../native/socket.ts';
+import { crunError, readCrunLog, runCrun } from './crun.ts';
+import { destroyCell } from './destroy.ts';
+import { idBase } from './id-range.ts';
+import { tidyAfterStart } from './leftovers.ts';
+import { ociConfig } from './oci-config.ts';
+import { mountRoot } from './overlay.ts';
+import { type CreateCell, type CreatedCell, paths } from './place.ts';
+import { processStartTime } from './process-stat.ts';
+
+const MIB = 1024 * 1024;
+/** Connections that may wait for viv-init: the host makes one at a time. */
+const BACKLOG = 8;
+
+/**
+ * Runs in the spawner: makes a cell up to its PID 1, which listens on the control socket. Whatever fails, nothing of it
+ * is left.
+ */
+export async function createCell(params: CreateCell): Promise<CreatedCell> {
+  try {
+    return await build(params);
+  } catch (error) {
+    await destroyCell(params);
+    throw asNodeFull(error);
+  }
+}
+
+async function build({ place, id, hostname, slot, layers, limits, scratchFrom }: CreateCell): Promise<CreatedCell> {
+  const { runDir } = place;
+  const subvolume = makeScratch(runDir, id, slot, limits.diskMiB * MIB, scratchFrom);
+  const group = new CellGroup(place.hierarchy, id);
+  group.create();
+  const rootfs = paths.root(runDir, id);
+  mkdirSync(rootfs);
+  mountRoot({ runDir, layers, slot, scratch: paths.cell(runDir, id), target: rootfs });
+
+  const bundle = paths.bundle(runDir, id);
+  mkdirSync(bundle);
+  const config = ociConfig({ hostname, slot, rootfs, init: paths.init(runDir), limits });
+  writeFileSync(`${bundle}/config.json`, JSON.stringify(config));
+
+  const listener = listenUnix(paths.socket(runDir, id), BACKLOG);
+  try {
+    const exit = await runCrun(place.crun, crunArguments(runDir, id, bundle), listener, group);
+    if (exit.exitCode !== 0) throw crunError(exit, readCrunLog(`${bundle}/log`));
+  } finally {
+    closeSync(listener);
+  }
+  const pid = Number(readFileSync(`${bundle}/pid`, 'utf8'));
+  const startTime = processStartTime(pid);
+  if (!startTime) throw new VivError('internal', `viv-init of ${id} ended at once`);
+  group.complete(pid);
+  group.limit(limits);
+  tidyAfterStart(runDir, id);
+  return { pid, startTime, subvolume };
+}
+
+function makeScratch(runDir: string, id: string, slot: number, limitBytes: number, from?: string): number {
+  const cell = paths.cell(runDir, id);
+  const subvolume =
+    from === undefined
+      ? createSubvolume(dirname(cell), basename(cell), limitBytes)
+      : createSnapshot(from, dirname(cell), basename(cell), { limitBytes });
+  // What an overlay left in its work directory must not be there when the next one starts.
+  if (from !== undefined) rmSync(`${cell}/work`, { recursive: true, force: true });
+  for (const dir of from === undefined ? [`${cell}/upper`, `${cell}/work`] : [`${cell}/work`]) {
+    mkdirSync(dir, { mode: 0o755 });
+    chownSync(dir, idBase(slot), idBase(slot));
+  }
+  return subvolume;
+}
+
+function crunArguments(runDir: string, id: string, bundle: string): string[] {
+  const log = ['--log', `${bundle}/log`, '--log-format', 'text'];
+  const node = ['crun', '--cgroup-manager=disabled', '--root', paths.crunState(runDir), ...log];
+  return [...node, 'run', '-d', '--bundle', bundle, '--pid-file', `${bundle}/pid`, '--preserve-fds', '1', id];
+}
+
+function asNodeFull(error: unknown): unknown {
+  const errno = errnoOf(error);
+  if (errno !== 'ENOSPC') return error;
+  return new VivError('node_disk_full', 'the scratch file system or the run directory is full', { cause: error });
+}

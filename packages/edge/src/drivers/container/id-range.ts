@@ -1,0 +1,53 @@
+import { VivError } from '@vivarium/protocol';
+
+/** Ids of one cell: 0 … 65,535 inside, on the host from its base on. Far from ids that people and other tools use. */
+export const ID_COUNT = 65_536;
+const FIRST_BASE = 0x40000000;
+export const SLOTS_MAX = 16_384;
+
+/** First host id of a slot. */
+export function idBase(slot: number): number {
+  return FIRST_BASE + slot * ID_COUNT;
+}
+
+/**
+ * Hands out id ranges. A range may be shared: a fork keeps its parent's, since its files carry those ids
+ * (docs/adr/0010). The lowest free one is taken, so that ranges are reused.
+ */
+export class IdRanges {
+  readonly #users = new Map<number, number>();
+  #searchFrom = 0;
+
+  /** A range that nobody else has. Throws VivError `node_full`. */
+  take(): number {
+    for (let slot = this.#searchFrom; slot < SLOTS_MAX; slot++) {
+      if (this.#users.has(slot)) continue;
+      this.#users.set(slot, 1);
+      this.#searchFrom = slot + 1;
+      return slot;
+    }
+    throw new VivError('node_full', `all ${SLOTS_MAX} id ranges are in use`);
+  }
+
+  /** One more user of a range: a fork, or a cell found again after a restart. */
+  share(slot: number): void {
+    if (!Number.isInteger(slot) || slot < 0 || slot >= SLOTS_MAX)
+      throw new VivError('internal', `no such id range: ${slot}`);
+    this.#users.set(slot, (this.#users.get(slot) ?? 0) + 1);
+  }
+
+  /** One user less. */
+  release(slot: number): void {
+    const users = (this.#users.get(slot) ?? 0) - 1;
+    if (users > 0) {
+      this.#users.set(slot, users);
+      return;
+    }
+    this.#users.delete(slot);
+    this.#searchFrom = Math.min(this.#searchFrom, slot);
+  }
+
+  get inUse(): number {
+    return this.#users.size;
+  }
+}

@@ -1,0 +1,82 @@
+import type { Limits } from '@vivarium/protocol';
+import { KEPT_CAPABILITIES, NAMESPACED_CAPABILITIES } from './capability-set.ts';
+import { ID_COUNT, idBase } from './id-range.ts';
+
+/** Where PID 1 lies inside: on the /dev tmpfs, so that neither the image nor its changes show it. */
+const INIT_INSIDE = '/dev/viv-init';
+
+/** World-readable kernel files that tell about the host or could harm it; the list of containerd and Docker. */
+const MASKED = [
+  '/proc/acpi',
+  '/proc/asound',
+  '/proc/interrupts',
+  '/proc/kcore',
+  '/proc/keys',
+  '/proc/latency_stats',
+  '/proc/sched_debug',
+  '/proc/scsi',
+  '/proc/timer_list',
+  '/proc/timer_stats',
+];
+const READONLY = ['/proc/bus', '/proc/fs', '/proc/irq', '/proc/sys', '/proc/sysrq-trigger'];
+
+export type OciOptions = { hostname: string; slot: number; rootfs: string; init: string; limits: Limits };
+
+/**
+ * The OCI runtime configuration (runtime-spec 1.0) of a cell. PID 1 begins with every namespaced capability and no
+ * seccomp filter; it finalises its own confinement before it accepts the first command (guest protocol, CONFIG).
+ * No sysfs and no cgroup file system inside; the network namespace holds a loopback device, which crun brings up.
+ */
+export function ociConfig({ hostname, slot, rootfs, init, limits }: OciOptions): object {
+  const ids = [{ containerID: 0, hostID: idBase(slot), size: ID_COUNT }];
+  const capabilities = [...new Set([...KEPT_CAPABILITIES, ...NAMESPACED_CAPABILITIES])];
+  return {
+    ociVersion: '1.0.0',
+    hostname,
+    root: { path: rootfs, readonly: false },
+    process: {
+      terminal: false,
+      user: { uid: 0, gid: 0 },
+      args: [INIT_INSIDE, '--listen-fd', '3'],
+      env: [],
+      cwd: '/',
+      noNewPrivileges: false,
+      oomScoreAdj: OOM_SCORE_ADJUSTMENT,
+      capabilities: { bounding: capabilities, permitted: capabilities, effective: capabilities },
+    },
+    mounts: [
+      { destination: '/proc', type: 'proc', source: 'proc', options: ['nosuid', 'noexec', 'nodev'] },
+      {
+        destination: '/dev',
+        type: 'tmpfs',
+        source: 'tmpfs',
+        options: ['nosuid', 'noexec', 'strictatime', 'mode=755', 'size=1024k', 'nr_inodes=1024'],
+      },
+      {
+        destination: '/dev/pts',
+        type: 'devpts',
+        source: 'devpts',
+        options: ['nosuid', 'noexec', 'newinstance', 'ptmxmode=0666', 'mode=0620', 'gid=5', `max=${limits.ptys}`],
+      },
+      {
+        destination: '/dev/shm',
+        type: 'tmpfs',
+        source: 'shm',
+        options: ['nosuid', 'noexec', 'nodev', 'mode=1777', `size=${Math.ceil(limits.memoryMiB / 2)}m`],
+      },
+      { destination: '/dev/mqueue', type: 'mqueue', source: 'mqueue', options: ['nosuid', 'noexec', 'nodev'] },
+      { destination: INIT_INSIDE, type: 'bind', source: init, options: ['bind', 'ro', 'nosuid', 'nodev'] },
+    ],
+    linux: {
+      namespaces: ['pid', 'mount', 'network', 'ipc', 'uts', 'user'].map((type) => ({ type })),
+      uidMappings: ids,
+      gidMappings: ids,
+      maskedPaths: MASKED,
+      readonlyPaths: READONLY,
+      sysctl: { 'net.ipv4.ip_unprivileged_port_start': '0', 'net.ipv4.ping_group_range': '0 65535' },
+    },
+  };
+}
+
+/** When the whole machine is out of memory, the kernel ends processes of sandboxes before the node's own. */
+const OOM_SCORE_ADJUSTMENT = 200;

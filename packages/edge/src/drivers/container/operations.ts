@@ -1,0 +1,21 @@
+import { basename } from 'node:path';
+import { deleteSubvolume } from '../../native/btrfs.ts';
+import type { Operations } from '../../spawner/operation.ts';
+import { changes } from './changes.ts';
+import { createCell } from './create.ts';
+import { destroyCell } from './destroy.ts';
+import { type Place, paths } from './place.ts';
+import { openScratch, snapshotCell } from './scratch.ts';
+import { sweep } from './sweep.ts';
+
+/** What the container driver asks the spawner to do. */
+export const containerOperations = {
+  openScratch,
+  createCell,
+  destroyCell,
+  snapshotCell,
+  dropSnapshot: ({ place, path }: { place: Place; path: string }) =>
+    deleteSubvolume(paths.snapshots(place.runDir), basename(path)),
+  changes,
+  sweep,
+} satisfies Operations;

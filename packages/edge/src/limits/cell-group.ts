@@ -1,0 +1,161 @@
+import { closeSync, mkdirSync, openSync, readdirSync, readFileSync, rmdirSync, statSync, writeSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Limits } from '@vivarium/protocol';
+import { CPU_PERIOD_US, cpusToQuotaUs, weightToShares } from './convert.ts';
+import type { Controller, Hierarchy } from './hierarchy.ts';
+
+const MIB = 1024 * 1024;
+
+/**
+ * The control groups of one cell: its directory in each hierarchy. All calls are synchronous: on cgroupfs they cost
+ * tens of microseconds, less than a trip to the thread pool.
+ */
+export class CellGroup {
+  readonly #hierarchy: Hierarchy;
+  readonly #id: string;
+  /** The distinct directories. */
+  readonly dirs: readonly string[];
+
+  constructor(hierarchy: Hierarchy, id: string) {
+    this.#hierarchy = hierarchy;
+    this.#id = id;
+    const bases = hierarchy.version === 1 ? new Set(Object.values(hierarchy.bases)) : [hierarchy.base];
+    this.dirs = [...bases].map((base) => `${base}/${id}`);
+  }
+
+  get version(): 1 | 2 {
+    return this.#hierarchy.version;
+  }
+
+  /** The directory that has a controller, undefined if this machine has none. */
+  dir(controller: Controller): string | undefined {
+    if (this.#hierarchy.version === 2) return `${this.#hierarchy.base}/${this.#id}`;
+    const base = this.#hierarchy.bases[controller];
+    return base && `${base}/${this.#id}`;
+  }
+
+  /** Where the processes of the cell are listed and frozen. */
+  get processDir(): string {
+    return this.dir('freezer') ?? this.dirs[0]!;
+  }
+
+  create(): void {
+    for (const dir of this.dirs) mkdirSync(dir, { recursive: true });
+  }
+
+  /** Sets the limits. After crun is done, so that a tight one doesn't hinder or count crun itself. */
+  limit(limits: Limits): void {
+    if (this.#hierarchy.version === 1) this.#limitV1(limits);
+    else this.#limitV2(limits, this.#hierarchy.controllers);
+  }
+
+  /** Moves PID 1 into those groups that crun was not born into. */
+  complete(pid: number): void {
+    const memory = this.#hierarchy.version === 1 ? this.dir('memory') : undefined;
+    if (memory) write(`${memory}/cgroup.procs`, `${pid}`);
+  }
+
+  /** The processes of the cell and of its commands. */
+  pids(): number[] {
+    return listTree(this.processDir);
+  }
+
+  /** Removes the directories, those of commands first. False while a process still dies in one. */
+  remove(): boolean {
+    const memory = this.#hierarchy.version === 1 ? this.dir('memory') : undefined;
+    // Pages that a dead memory group still owns would keep it half alive (memcg documentation, force_empty).
+    if (memory) quietly(() => write(`${memory}/memory.force_empty`, '0'));
+    let gone = true;
+    for (const dir of this.dirs) gone = removeTree(dir) && gone;
+    return gone;
+  }
+
+  #limitV1(limits: Limits): void {
+    const cpu = this.dir('cpu');
+    if (cpu) {
+      write(`${cpu}/cpu.shares`, `${weightToShares(limits.cpuWeight)}`);
+      quietly(() => write(`${cpu}/cpu.cfs_period_us`, `${CPU_PERIOD_US}`));
+      write(`${cpu}/cpu.cfs_quota_us`, `${cpusToQuotaUs(limits.cpus)}`);
+    }
+    const memory = this.dir('memory')!;
+    write(`${memory}/memory.limit_in_bytes`, `${limits.memoryMiB * MIB}`);
+    // Without swap accounting the file is missing.
+    quietly(() => write(`${memory}/memory.memsw.limit_in_bytes`, `${limits.memoryMiB * MIB}`));
+    write(`${this.dir('pids')!}/pids.max`, `${limits.pids}`);
+  }
+
+  #limitV2(limits: Limits, controllers: readonly string[]): void {
+    const dir = this.dirs[0]!;
+    if (controllers.includes('cpu')) {
+      write(`${dir}/cpu.weight`, `${limits.cpuWeight}`);
+      write(`${dir}/cpu.max`, `${cpusToQuotaUs(limits.cpus)} ${CPU_PERIOD_US}`);
+    }
+    if (controllers.includes('memory')) {
+      write(`${dir}/memory.max`, `${limits.memoryMiB * MIB}`);
+      quietly(() => write(`${dir}/memory.swap.max`, '0'));
+    }
+    if (controllers.includes('pids')) write(`${dir}/pids.max`, `${limits.pids}`);
+  }
+}
+
+/** One write(2) to a control file: cgroupfs takes a value whole. */
+export function write(path: string, value: string): void {
+  const fd = openSync(path, 'w');
+  try {
+    writeSync(fd, value);
+  } finally {
+    closeSync(fd);
+  }
+}
+
+/** The processes in one directory. None when it is gone. */
+export function listProcs(dir: string): number[] {
+  try {
+    const text = readFileSync(`${dir}/cgroup.procs`, 'utf8');
+    return text === '' ? [] : text.trimEnd().split('\n').map(Number);
+  } catch {
+    return [];
+  }
+}
+
+/** The processes in a directory and all below it. */
+export function listTree(dir: string): number[] {
+  return [...listProcs(dir), ...subdirectories(dir).flatMap(listTree)];
+}
+
+/** rmdir of a tree of control groups. True when it is gone. */
+export function removeTree(dir: string): boolean {
+  try {
+    rmdirSync(dir);
+    return true;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return true;
+  }
+  for (const child of subdirectories(dir)) removeTree(child);
+  try {
+    rmdirSync(dir);
+    return true;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'ENOENT';
+  }
+}
+
+/** A directory's link count on cgroupfs is two plus its subdirectories: most have none, and need no listing. */
+function subdirectories(dir: string): string[] {
+  try {
+    if (statSync(dir).nlink <= 2) return [];
+    return readdirSync(dir, { withFileTypes: true })
+      .filter((entry) => entry.isDirectory())
+      .map((entry) => join(dir, entry.name));
+  } catch {
+    return [];
+  }
+}
+
+function quietly(action: () => void): void {
+  try {
+    action();
+  } catch {
+    // The file is missing here or has no use any more; see the callers.
+  }
+}

@@ -1,0 +1,24 @@
+/** Period of the CPU quota, the kernel's default. */
+export const CPU_PERIOD_US = 100_000;
+/** The kernel takes no quota below 1 ms. */
+const CPU_QUOTA_MIN_US = 1_000;
+
+/** cpu.weight (1-10,000, default 100) as v1 cpu.shares (2-262,144, default 1,024): 100 becomes 1,024, in proportion. */
+export function weightToShares(weight: number): number {
+  return Math.min(262_144, Math.max(2, Math.round((weight * 1024) / 100)));
+}
+
+/** CPUs as microseconds of quota per period. */
+export function cpusToQuotaUs(cpus: number): number {
+  return Math.max(CPU_QUOTA_MIN_US, Math.round(cpus * CPU_PERIOD_US));
+}
+
+/** `key value` lines, as in memory.stat, cpu.stat, pids.events. */
+export function parseKeyed(text: string): Map<string, number> {
+  const values = new Map<string, number>();
+  for (const line of text.split('\n')) {
+    const space = line.lastIndexOf(' ');
+    if (space > 0) values.set(line.slice(0, space), Number(line.slice(space + 1)));
+  }
+  return values;
+}

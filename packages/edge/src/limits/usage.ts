@@ -1,0 +1,68 @@
+import { readFileSync } from 'node:fs';
+import type { Limits } from '@vivarium/protocol';
+import type { Usage } from '../drivers/driver.ts';
+import type { CellGroup } from './cell-group.ts';
+import { parseKeyed } from './convert.ts';
+import type { Controller } from './hierarchy.ts';
+
+const MIB = 1024 * 1024;
+
+/** What a cell has used, from its control groups and from `diskFile`, the kernel's count of its subvolume's bytes. */
+export function readUsage(group: CellGroup, limits: Limits, diskFile: string): Usage {
+  const used = group.version === 1 ? usageV1(group) : usageV2(group);
+  return {
+    ...used,
+    memoryLimitBytes: limits.memoryMiB * MIB,
+    pidsLimit: limits.pids,
+    diskBytes: number(diskFile),
+    diskLimitBytes: limits.diskMiB * MIB,
+  };
+}
+
+type Measured = Omit<Usage, 'memoryLimitBytes' | 'pidsLimit' | 'diskBytes' | 'diskLimitBytes'>;
+
+function usageV1(group: CellGroup): Measured {
+  const file = (controller: Controller, name: string) => `${group.dir(controller)}/${name}`;
+  return {
+    cpuUsageUs: Math.round(number(file('cpuacct', 'cpuacct.usage')) / 1000),
+    cpuThrottledUs: Math.round((keyed(file('cpu', 'cpu.stat')).get('throttled_time') ?? 0) / 1000),
+    memoryBytes: number(file('memory', 'memory.usage_in_bytes')),
+    memoryPeakBytes: number(file('memory', 'memory.max_usage_in_bytes')),
+    oomKills: keyed(file('memory', 'memory.oom_control')).get('oom_kill') ?? 0,
+    pids: number(file('pids', 'pids.current')),
+    pidsDenied: keyed(file('pids', 'pids.events')).get('max') ?? 0,
+  };
+}
+
+function usageV2(group: CellGroup): Measured {
+  const dir = group.dirs[0]!;
+  const cpu = keyed(`${dir}/cpu.stat`);
+  const memory = number(`${dir}/memory.current`);
+  return {
+    cpuUsageUs: cpu.get('usage_usec') ?? 0,
+    cpuThrottledUs: cpu.get('throttled_usec') ?? 0,
+    memoryBytes: memory,
+    // memory.peak came with Linux 5.19.
+    memoryPeakBytes: Math.max(memory, number(`${dir}/memory.peak`)),
+    oomKills: keyed(`${dir}/memory.events`).get('oom_kill') ?? 0,
+    pids: number(`${dir}/pids.current`),
+    pidsDenied: keyed(`${dir}/pids.events`).get('max') ?? 0,
+  };
+}
+
+function keyed(path: string): Map<string, number> {
+  return parseKeyed(text(path));
+}
+
+function number(path: string): number {
+  return Number(text(path).trim()) || 0;
+}
+
+/** A control file that this kernel lacks, or that is gone with the cell, counts as nothing. */
+function text(path: string): string {
+  try {
+    return readFileSync(path, 'latin1');
+  } catch {
+    return '';
+  }
+}

@@ -1,0 +1,14 @@
+import { containerOperations } from '../drivers/container/operations.ts';
+import { mountOperations } from './mounts.ts';
+import { serveOperations } from './server.ts';
+
+/**
+ * The spawner: a small process beside the server that makes the blocking system calls (mounts, subvolumes) and starts
+ * the programs (crun) for it. It ends with its standard input, so with the server, however that ends.
+ */
+serveOperations({ ...mountOperations, ...containerOperations }, process.stdin, process.stdout);
+process.stdin.on('end', () => process.exit(0));
+process.stdout.on('error', () => process.exit(0));
+// A Ctrl-C in the terminal goes to the whole process group; the server decides when we end.
+process.on('SIGINT', () => undefined);
+process.on('SIGTERM', () => undefined);
