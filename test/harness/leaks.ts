@@ -42,7 +42,7 @@ function runDirectories(run: TestRun): string[] {
     .filter((entry) => entry.isFile() && entry.name === 'vivarium-state')
     .map((entry) => entry.parentPath);
   const known = readList(join(run.directory, 'run-dirs'));
-  const names = states.map((state) => `/run/vivarium-${createHash('sha256').update(state).digest('hex').slice(0, 8)}`);
+  const names = states.map((state) => `/run/vivarium-${shortHash(state)}`);
   return [...new Set([...known, ...names])];
 }
 
@@ -75,11 +75,9 @@ function loopDevices(run: TestRun): string[] {
     .map((name) => `loop device ${name}: ${read(`/sys/block/${name}/loop/backing_file`).trim()}`);
 }
 
-/** Control groups of a node are named for its run directory. */
+/** Control groups of a node are named for its run directory, as the container driver does it. */
 function cgroups(marks: string[]): string[] {
-  const names = new Set(
-    marks.map((mark) => mark.slice(mark.lastIndexOf('/') + 1)).filter((name) => name.startsWith('vivarium-')),
-  );
+  const names = new Set(marks.filter((mark) => mark.startsWith('/run/')).map((mark) => `vivarium-${shortHash(mark)}`));
   if (names.size === 0) return [];
   return directoriesBelow('/sys/fs/cgroup', 5)
     .filter((path) => names.has(path.slice(path.lastIndexOf('/') + 1)))
@@ -91,6 +89,10 @@ function sockets(marks: string[]): string[] {
     .split('\n')
     .filter((line) => marks.some((mark) => line.includes(`${mark}/`)))
     .map((line) => `unix socket ${line.slice(line.indexOf('/'))}`);
+}
+
+function shortHash(text: string): string {
+  return createHash('sha256').update(text).digest('hex').slice(0, 8);
 }
 
 function directoriesBelow(path: string, depth: number): string[] {

@@ -10,11 +10,11 @@ const TRIES = 50;
 const TRY_MS = 20;
 
 /**
- * Removes the node's base groups, named for its run directory, wherever below the cgroup mounts they are: each server made
+ * Removes the node's base groups wherever below the cgroup mounts they are: each server made
  * them below the groups of the shell it was started from. Resolves to those that would not go (something lives in them).
  */
 export async function removeControlGroups(paths: NodePaths): Promise<string[]> {
-  const found = groupsNamed(basename(paths.runDir), ROOT, DEPTH_MAX);
+  const found = groupsNamed(paths.groupName, ROOT, DEPTH_MAX);
   const stuck: string[] = [];
   for (const group of found) {
     // A group whose last process is just being reaped is busy for a moment.

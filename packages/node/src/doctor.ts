@@ -2,13 +2,13 @@ import type { Capability } from '@vivarium/protocol';
 import { probeDrivers } from './driver-probe.ts';
 import { machineChecks } from './machine.ts';
 
-export type DoctorOptions = { json: boolean; stateDir: string };
+export type DoctorOptions = { json: boolean };
 
 /** Prints what this machine can do per kind and feature. Exit code 0 when container sandboxes work, 6 when not. */
 export async function doctor(options: DoctorOptions): Promise<number> {
   const machine = machineChecks();
   const basics = machine.every((row) => row.ok);
-  const rows = [...machine, ...(basics ? await probeDrivers(options.stateDir) : []), ...laterKinds()];
+  const rows = [...machine, ...(basics ? await probeDrivers() : []), ...laterKinds()];
   process.stdout.write(options.json ? `${JSON.stringify({ capabilities: rows }, null, 2)}\n` : table(rows));
   return basics && rows.every((row) => row.ok || row.kind !== 'container') ? 0 : 6;
 }

@@ -43,7 +43,6 @@ function program(): Command {
     .command('doctor')
     .description('what this machine can do, why not, and the remedy')
     .option('--json', 'for programs', false)
-    .option(...stateDir)
     .action(async (options) => {
       const { doctor } = await import('./doctor.ts');
       process.exitCode = await doctor(options);

@@ -17,11 +17,13 @@ export type NodePaths = ReturnType<typeof nodePaths>;
  */
 export function nodePaths(stateDir: string) {
   const state = realPath(stateDir);
-  const suffix = state === DEFAULT_STATE_DIR ? '' : `-${createHash('sha256').update(state).digest('hex').slice(0, 8)}`;
+  const suffix = state === DEFAULT_STATE_DIR ? '' : `-${shortHash(state)}`;
   const run = `/run/vivarium${suffix}`;
   return {
     stateDir: state,
     runDir: run,
+    /** Name of the node's base control group in each hierarchy (the driver makes it so, edge/drivers/container/node.ts). */
+    groupName: `vivarium-${shortHash(run)}`,
     holderRecord: join(run, 'holder.json'),
     serverRecord: join(run, 'server.json'),
     lock: join(state, 'lock'),
@@ -33,6 +35,10 @@ export function nodePaths(stateDir: string) {
     keyDatabase: join(state, 'keys/keys.db'),
     scratchImage: join(state, 'scratch.btrfs'),
   };
+}
+
+function shortHash(text: string): string {
+  return createHash('sha256').update(text).digest('hex').slice(0, 8);
 }
 
 /** Real path, also of a directory that does not exist (yet). */
