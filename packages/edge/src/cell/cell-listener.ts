@@ -18,7 +18,7 @@ export interface CellListener {
   /** The TCP port (also when 0 was asked for); 0 for unix. */
   readonly port: number;
   readonly tag: Uint8Array;
-  /** Connections that come before the first callback is set are refused. */
+  /** Connections that come before the first callback is set wait for it, 64 at most; more are refused. */
   onConnection(callback: (connection: Duplex) => void): void;
   /** Stops listening; open connections live on. */
   close(): void;

@@ -1,0 +1,413 @@
+import type { Duplex } from 'node:stream';
+import { VivError } from '@vivarium/protocol';
+import type { GuestConfig } from '../drivers/driver.ts';
+import { configFrame } from './config.ts';
+import { Connection, type ConnectionOwner, type GuestHello } from './connection.ts';
+import { Deadline } from './deadline.ts';
+import { FRAME, HEADER_BYTES, putHeader, putOffset, violation } from './frame.ts';
+import type { CellStream, Link } from './link.ts';
+import type { Outflow } from './outflow.ts';
+import { ReconnectPolicy } from './reconnect-policy.ts';
+import { Request, type RequestOptions } from './request.ts';
+import type { RetainedState } from './retained-state.ts';
+
+export type SessionOptions = {
+  connect: () => Promise<Duplex>;
+  config: GuestConfig;
+  onLost: (error: VivError) => void;
+  /** A retained stream that the first connection finds; the returned stream takes its frames. */
+  adopt: (state: RetainedState) => CellStream;
+  /** A connection came in on a listener. */
+  opened: (listener: CellStream, stream: number) => void;
+};
+
+/** connect(), the handshake and CONFIG, each. */
+const HANDSHAKE_MS = 10_000;
+/** A request that meets a broken connection waits this long for the next. */
+const WAIT_MS = 30_000;
+/** 4,096 by protocol, and as many again that are ending. */
+const STREAMS_MAX = 8_192;
+const STREAM_ID_MAX = 0xffff_fffd;
+
+type Waiter = { resolve: () => void; reject: (error: VivError) => void };
+
+/** Keeps one guest connected: reconnects, stream ids, and who gets which frame. */
+export class Session implements Link, ConnectionOwner {
+  readonly #options: SessionOptions;
+  readonly #policy = new ReconnectPolicy();
+  readonly #streams = new Map<number, CellStream>();
+  #connection: Connection | null = null;
+  /** Requests may be sent: connected and configured. */
+  #up = false;
+  #over: VivError | null = null;
+  #nextId = 1;
+  #lastEven = 0;
+  #lateBytes = 0;
+  #blocked: Set<Outflow> | null = null;
+  #waiters: Waiter[] = [];
+  #handshake: Waiter | null = null;
+  #hello: GuestHello | null = null;
+  #connecting = false;
+  /** Why the latest connection, or attempt at one, ended. */
+  #endedBy: VivError | null = null;
+  #pings: Waiter[] = [];
+  #traffic = { up: 0, down: 0, connections: 0 };
+  paused = false;
+
+  constructor(options: SessionOptions) {
+    this.#options = options;
+  }
+
+  get bootNonce(): Uint8Array {
+    return this.#hello?.bootNonce ?? new Uint8Array(16);
+  }
+
+  get stats(): { bytesUp: number; bytesDown: number; reconnects: number; protocolErrors: number } {
+    return {
+      bytesUp: this.#traffic.up + (this.#connection?.bytesUp ?? 0),
+      bytesDown: this.#traffic.down + (this.#connection?.bytesDown ?? 0),
+      reconnects: Math.max(0, this.#traffic.connections - 1),
+      protocolErrors: this.#policy.violations,
+    };
+  }
+
+  get connected(): boolean {
+    return this.#up;
+  }
+
+  /** Connects for the first time. Rejects with `sandbox_lost` or what else kept it from connecting. */
+  async open(): Promise<void> {
+    await this.#keepConnecting();
+    if (this.#over) throw this.#over;
+  }
+
+  /** Ends the connection for good; the guest lives on. */
+  close(): void {
+    this.#finish(new VivError('connection_lost', 'the connection to the sandbox was closed'));
+  }
+
+  /** null when requests can be sent now; else resolves when they can. Rejects `sandbox_lost`, `request_timeout`. */
+  whenUp(): Promise<void> | null {
+    if (this.#up) return null;
+    if (this.#over) return Promise.reject(this.#over);
+    return bounded(this, WAIT_MS, 'the next connection to the sandbox', (waiter) => this.#waiters.push(waiter));
+  }
+
+  /** Registers a new stream; its opening frame must follow at once. */
+  add(stream: CellStream): number {
+    while (this.#streams.has(this.#nextId)) this.#nextId = nextId(this.#nextId);
+    const id = this.#nextId;
+    this.#nextId = nextId(id);
+    this.#streams.set(id, stream);
+    return id;
+  }
+
+  /** Registers a stream that exists in the guest already. */
+  place(id: number, stream: CellStream): void {
+    this.#streams.set(id, stream);
+  }
+
+  /** Sends a request that is answered by OK and returns what `parse` makes of OK's payload. */
+  async request<T>(
+    build: (stream: number) => Buffer,
+    options: RequestOptions,
+    parse: (payload: Buffer) => T,
+  ): Promise<T> {
+    const wait = this.whenUp();
+    if (wait) await wait;
+    return new Request(this, options, parse).send(build);
+  }
+
+  /** Resolves with the guest's answer. */
+  async ping(): Promise<void> {
+    const wait = this.whenUp();
+    if (wait) await wait;
+    return bounded(this, WAIT_MS, 'an answer to PING', (waiter) => {
+      this.#pings.push(waiter);
+      this.sendShort(FRAME.PING, 0, this.#pings.length, 0);
+    });
+  }
+
+  send(frame: Buffer): void {
+    if (this.#up) this.#connection?.send(frame);
+  }
+
+  sendShort(type: number, stream: number, ...words: number[]): void {
+    if (!this.#up) return;
+    const frame = Buffer.allocUnsafe(HEADER_BYTES + words.length * 4);
+    putHeader(frame, words.length * 4, type, 0, stream);
+    for (let i = 0; i < words.length; i++) frame.writeUInt32LE(words[i] as number, HEADER_BYTES + i * 4);
+    this.#connection?.send(frame);
+  }
+
+  sendWindow(chan: number, stream: number, acked: number, limit: number): void {
+    if (!this.#up) return;
+    const frame = Buffer.allocUnsafe(HEADER_BYTES + 16);
+    putHeader(frame, 16, FRAME.WINDOW, chan, stream);
+    putOffset(frame, acked, HEADER_BYTES);
+    putOffset(frame, limit, HEADER_BYTES + 8);
+    this.#connection?.send(frame);
+  }
+
+  sendEof(stream: number, final: number): void {
+    if (!this.#up) return;
+    const frame = Buffer.allocUnsafe(HEADER_BYTES + 8);
+    putHeader(frame, 8, FRAME.EOF, 0, stream);
+    putOffset(frame, final, HEADER_BYTES);
+    this.#connection?.send(frame);
+  }
+
+  sendData(stream: number, offset: number, bytes: Uint8Array): void {
+    this.#connection?.sendData(stream, offset, bytes);
+  }
+
+  blocked(outflow: Outflow): boolean {
+    if (!this.#up || this.#connection === null) return true;
+    if (!this.#connection.full) return false;
+    this.#blocked ??= new Set();
+    this.#blocked.add(outflow);
+    return true;
+  }
+
+  forget(stream: number, lateBytes: number): void {
+    if (this.#streams.delete(stream)) this.#lateBytes += lateBytes;
+  }
+
+  // ---- what the connection reports
+
+  greeted(hello: GuestHello, states: RetainedState[]): void {
+    if (this.#hello !== null && !this.#hello.bootNonce.equals(hello.bootNonce)) {
+      throw new VivError('sandbox_lost', 'another PID 1 answers: the sandbox was restarted from outside');
+    }
+    if (!hello.configured && states.length > 0) throw violation('retained streams before CONFIG');
+    this.#hello = hello;
+    this.#handshake?.resolve();
+    if (hello.configured) this.#rise(states);
+  }
+
+  frame(type: number, chan: number, id: number, payload: Buffer): void {
+    if (id === 0) return this.#connectionFrame(type, payload);
+    if (type === FRAME.OPENED) return this.#openedFrame(id, payload.readUInt32LE(0));
+    const stream = this.#streams.get(id);
+    if (stream) stream.frame(type, chan, payload);
+    else this.#late(id, 0);
+  }
+
+  data(chan: number, id: number, offset: number, piece: Buffer): void {
+    const stream = this.#streams.get(id);
+    if (stream) stream.data(chan, offset, piece);
+    else this.#late(id, piece.length);
+  }
+
+  drained(): void {
+    const blocked = this.#blocked;
+    this.#blocked = null;
+    for (const outflow of blocked ?? []) outflow.pump();
+  }
+
+  closed(error: VivError): void {
+    const was = this.#connection;
+    this.#connection = null;
+    if (was) {
+      this.#traffic.up += was.bytesUp;
+      this.#traffic.down += was.bytesDown;
+    }
+    if (this.#over) return;
+    this.#up = false;
+    this.#endedBy = error;
+    this.#handshake?.reject(error);
+    this.#fall(error.code === 'connection_lost' ? error : lostConnection(error));
+    void this.#keepConnecting();
+  }
+
+  // ---- up and down
+
+  /** One attempt after another until connected or over; one loop at a time. Never rejects. */
+  async #keepConnecting(): Promise<void> {
+    if (this.#connecting) return;
+    this.#connecting = true;
+    while (!this.#over && !this.#up) {
+      const error = this.#endedBy;
+      this.#endedBy = null;
+      if (error !== null) {
+        const delayMs = this.#policy.failed(error, performance.now(), this.paused);
+        if (delayMs === null) this.#lose(error);
+        else if (delayMs > 0) await new Promise((resolve) => setTimeout(resolve, delayMs));
+      }
+      if (!this.#over) await this.#attempt();
+    }
+    this.#connecting = false;
+  }
+
+  async #attempt(): Promise<void> {
+    try {
+      await this.#connectOnce();
+    } catch (thrown) {
+      const error = VivError.from(thrown);
+      this.#connection?.end(error);
+      this.#endedBy ??= error;
+    }
+  }
+
+  async #connectOnce(): Promise<void> {
+    const socket = await bounded<Duplex>(this, HANDSHAKE_MS, 'a connection to PID 1', ({ resolve, reject }) => {
+      let late = false;
+      this.#options.connect().then((made) => {
+        if (late || this.#over) made.destroy();
+        else resolve(made);
+      }, reject);
+      return () => {
+        late = true;
+      };
+    });
+    if (this.#over) throw this.#over;
+    await bounded(this, HANDSHAKE_MS, "PID 1's HELLO", (waiter) => {
+      this.#handshake = waiter;
+      this.#connection = new Connection(socket, this);
+    });
+    this.#handshake = null;
+    if (this.#up || !this.#connection) return;
+    await this.#configure(this.#connection);
+  }
+
+  /** The first connection of a boot: CONFIG before anything else. */
+  async #configure(connection: Connection): Promise<void> {
+    const options = { what: 'CONFIG', timeoutMs: HANDSHAKE_MS };
+    await new Request(this, options, () => {}).send((stream) => configFrame(this.#options.config, stream), connection);
+    if (this.#connection === connection) this.#rise([]);
+  }
+
+  #rise(states: RetainedState[]): void {
+    const first = this.#traffic.connections === 0;
+    this.#traffic.connections++;
+    this.#lateBytes = 0;
+    this.#lastEven = 0;
+    this.#blocked = null;
+    this.#up = true;
+    this.#policy.connected(performance.now());
+    this.#reconcile(states, first);
+    const waiters = this.#waiters;
+    this.#waiters = [];
+    for (const waiter of waiters) waiter.resolve();
+  }
+
+  /** Both sides agree again on what exists. */
+  #reconcile(states: RetainedState[], first: boolean): void {
+    const known = new Set<number>();
+    for (const state of states) {
+      if (state.stream % 2 === 0 || known.has(state.stream)) throw violation(`STATE of stream ${state.stream}`);
+      known.add(state.stream);
+      if (state.stream >= this.#nextId) this.#nextId = nextId(state.stream);
+      const stream = this.#streams.get(state.stream);
+      if (stream) stream.reconnected(state);
+      else if (first) this.#streams.set(state.stream, this.#options.adopt(state));
+      else
+        this.sendShort(
+          state.kind === 'listener' || state.phase === 'exited' ? FRAME.RELEASE : FRAME.CANCEL,
+          state.stream,
+        );
+    }
+    for (const [id, stream] of [...this.#streams]) {
+      if (!known.has(id)) stream.reconnected(null);
+    }
+  }
+
+  #fall(error: VivError): void {
+    for (const [id, stream] of [...this.#streams]) {
+      if (!stream.disconnected(error)) this.#streams.delete(id);
+    }
+    const pings = this.#pings;
+    this.#pings = [];
+    for (const ping of pings) ping.reject(error);
+  }
+
+  #lose(error: VivError): void {
+    if (this.#over) return;
+    const lost =
+      error.code === 'sandbox_lost'
+        ? error
+        : new VivError('sandbox_lost', `PID 1 can't be reached: ${error.message}`, { cause: error });
+    const wasUp = this.#traffic.connections > 0;
+    this.#finish(wasUp ? lost : error);
+    if (wasUp) this.#options.onLost(lost);
+  }
+
+  #finish(error: VivError): void {
+    if (this.#over) return;
+    this.#over = error;
+    this.#up = false;
+    const waiters = [...this.#waiters, ...this.#pings];
+    this.#waiters = [];
+    this.#pings = [];
+    this.#connection?.end(error);
+    const streams = [...this.#streams.values()];
+    this.#streams.clear();
+    for (const stream of streams) stream.lost(error);
+    for (const waiter of waiters) waiter.reject(error);
+  }
+
+  // ---- frames that no stream takes
+
+  #connectionFrame(type: number, payload: Buffer): void {
+    if (type === FRAME.PING) return this.sendShort(FRAME.PONG, 0, payload.readUInt32LE(0), payload.readUInt32LE(4));
+    const ping = type === FRAME.PONG ? this.#pings.shift() : undefined;
+    if (!ping) throw violation(`frame of type ${type} that nothing asked for`);
+    ping.resolve();
+  }
+
+  #openedFrame(id: number, listener: number): void {
+    if (id % 2 !== 0 || this.#streams.has(id)) throw violation(`OPENED on stream ${id}`);
+    if (this.#streams.size >= STREAMS_MAX) throw violation('too many open streams');
+    if (id > this.#lastEven) this.#lastEven = id;
+    const stream = this.#streams.get(listener);
+    if (stream) this.#options.opened(stream, id);
+    else if (this.#isPast(listener)) this.sendShort(FRAME.CANCEL, id);
+    else throw violation(`OPENED by listener ${listener}`);
+  }
+
+  /** A frame on a stream that is over: fine while it can have been on its way. */
+  #late(id: number, bytes: number): void {
+    if (!this.#isPast(id)) throw violation(`a frame on stream ${id}, which was never opened`);
+    this.#lateBytes -= bytes;
+    if (this.#lateBytes < 0) throw violation(`data on stream ${id}, which is over`);
+  }
+
+  #isPast(id: number): boolean {
+    return id % 2 === 0 ? id <= this.#lastEven : id < this.#nextId;
+  }
+}
+
+function nextId(id: number): number {
+  return id >= STREAM_ID_MAX ? 1 : id + 2;
+}
+
+function lostConnection(cause: VivError): VivError {
+  return new VivError('connection_lost', cause.message, { cause });
+}
+
+/** A promise that rejects with `request_timeout` after `ms`; `begin` may return what to do then. */
+function bounded<T = void>(
+  session: { paused: boolean },
+  ms: number,
+  what: string,
+  begin: (settle: { resolve: (value: T) => void; reject: (error: VivError) => void }) => unknown,
+): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const deadline = new Deadline(ms, session, () => {
+      if (typeof late === 'function') late();
+      reject(new VivError('request_timeout', `no ${what} within ${ms} ms`));
+    });
+    deadline.arm();
+    const settle = {
+      resolve: (value: T): void => {
+        deadline.clear();
+        resolve(value);
+      },
+      reject: (error: VivError): void => {
+        deadline.clear();
+        reject(error);
+      },
+    };
+    const late = begin(settle);
+  });
+}
