@@ -161,7 +161,10 @@ test('a server that is not there is named', async () => {
   const gone = await FakeServer.start();
   await gone.close();
   const nobody = new Vivarium({ url: gone.url, retryMs: 0 });
-  await assert.rejects(nobody.node(), { code: 'server_unreachable', message: `can't reach ${gone.url} (ECONNREFUSED)` });
+  await assert.rejects(nobody.node(), {
+    code: 'server_unreachable',
+    message: `can't reach ${gone.url} (ECONNREFUSED)`,
+  });
   await assert.rejects(nobody.sandboxes.ref(SANDBOX_ID).exec('x'), { code: 'server_unreachable' });
 });
 

@@ -1,0 +1,75 @@
+import { createReadStream } from 'node:fs';
+import { lstat, readdir, readlink } from 'node:fs/promises';
+import { basename, join } from 'node:path';
+import { VivError } from '@vivarium/protocol/viv-error.ts';
+import tar from 'tar-stream';
+
+export type TreeProgress = { entries: number; bytes: number };
+
+/**
+ * A local directory (its content, with paths relative to it) or file as a tar stream, made while it is read. Sockets,
+ * pipes and devices are left out. Owners are not carried over: what arrives belongs to root or to the `owner` of the call.
+ */
+export function packTree(
+  path: string,
+  onProgress: (progress: TreeProgress) => void = () => {},
+): AsyncIterable<Uint8Array> {
+  const pack = tar.pack();
+  const progress = { entries: 0, bytes: 0 };
+  const add = async (from: string, name: string): Promise<void> => {
+    const stat = await lstat(from);
+    const header = { name, mode: stat.mode & 0o7777, mtime: stat.mtime, uid: 0, gid: 0 };
+    if (stat.isDirectory()) {
+      if (name !== '') pack.entry({ ...header, name: `${name}/`, type: 'directory' });
+      for (const child of (await readdir(from)).sort())
+        await add(join(from, child), name === '' ? child : `${name}/${child}`);
+    } else if (stat.isSymbolicLink()) {
+      pack.entry({ ...header, type: 'symlink', linkname: await readlink(from), size: 0 });
+    } else if (stat.isFile()) {
+      await addFile(pack, from, { ...header, type: 'file', size: stat.size } as tar.Header, (bytes) => {
+        progress.bytes += bytes;
+        onProgress(progress);
+      });
+    } else return;
+    progress.entries++;
+    onProgress(progress);
+  };
+  lstat(path)
+    .then((stat) => add(path, stat.isDirectory() ? '' : basename(path)))
+    .then(
+      () => pack.finalize(),
+      (error: Error) => pack.destroy(error),
+    );
+  return pack as unknown as AsyncIterable<Uint8Array>;
+}
+
+/** A file that shrinks while it is read ends the transfer with an error rather than shift all that follows. */
+async function addFile(
+  pack: tar.Pack,
+  from: string,
+  header: tar.Header,
+  onBytes: (bytes: number) => void,
+): Promise<void> {
+  const entry = pack.entry(header);
+  let left = header.size;
+  if (left > 0) {
+    for await (const chunk of createReadStream(from, {
+      end: left - 1,
+      highWaterMark: 262_144,
+    }) as AsyncIterable<Buffer>) {
+      if (pack.destroying) return;
+      left -= chunk.length;
+      if (!entry.write(chunk)) await writable(entry);
+      onBytes(chunk.length);
+    }
+  }
+  if (left > 0) throw new VivError('file_error', `${from} became shorter while it was read`);
+  entry.end(undefined);
+}
+
+function writable(stream: ReturnType<tar.Pack['entry']>): Promise<void> {
+  return new Promise((resolve) => {
+    stream.once('drain', () => resolve());
+    stream.once('close', () => resolve());
+  });
+}
