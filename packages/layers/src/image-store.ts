@@ -1,18 +1,17 @@
 import { join } from 'node:path';
-import { type Image, ImageConfig, type ImageImport, ImageName, type Progress, VivError } from '@vivarium/protocol';
-import { buildLayer, type Source, upperSource } from './builder.ts';
+import { type Image, ImageConfig, type ImageImport, type Progress, VivError } from '@vivarium/protocol';
+import { type Source, upperSource } from './builder.ts';
 import { Catalog } from './catalog.ts';
+import { ImageMaker } from './image-maker.ts';
 import { archiveSource } from './importers/archive.ts';
 import { builtinBase } from './importers/builtin.ts';
 import { bootstrapSource } from './importers/debootstrap.ts';
 import { LayerFiles } from './layer-files.ts';
 import { LayerMounts, type Mounter } from './layer-mounts.ts';
 import { LAYER_LIMITS } from './limits.ts';
-import type { LayerRecord, Manifest } from './manifest.ts';
-import { type Report, withProgress } from './progress.ts';
+import { withProgress } from './progress.ts';
 import { Semaphore } from './semaphore.ts';
 import { openSigningKey } from './signing-key.ts';
-import { namingFullDisk } from './space.ts';
 import type { ImageStore } from './store.ts';
 import { TempArea } from './temp-area.ts';
 
@@ -44,11 +43,9 @@ class DirectoryImageStore implements ImageStore {
   readonly #files: LayerFiles;
   readonly #mounts: LayerMounts;
   readonly #temp: TempArea;
-  readonly #builds = new Semaphore(LAYER_LIMITS.maxBuilds);
+  readonly #maker: ImageMaker;
   /** Held while layers and manifests come and go together, so that a removal can't take a layer that is just being reused. */
   readonly #changing = new Semaphore(1);
-  /** Names that are being made. */
-  readonly #making = new Map<string, Promise<unknown>>();
   /** How many acquired each name and did not release it yet. */
   readonly #users = new Map<string, number>();
 
@@ -59,6 +56,14 @@ class DirectoryImageStore implements ImageStore {
     this.#catalog = new Catalog(join(stateDir, 'images'), openSigningKey(join(stateDir, 'keys', 'images.pem')));
     this.#files = new LayerFiles(join(stateDir, 'layers'));
     this.#mounts = new LayerMounts(join(runDir, 'layers'), this.#files, mounter);
+    this.#maker = new ImageMaker({
+      catalog: this.#catalog,
+      files: this.#files,
+      mounts: this.#mounts,
+      temp: this.#temp,
+      changing: this.#changing,
+      now: options.now ?? (() => new Date()),
+    });
   }
 
   async recover(): Promise<void> {
@@ -149,8 +154,8 @@ class DirectoryImageStore implements ImageStore {
     try {
       const config = { ...parent.config, labels: { ...parent.config.labels, ...request.labels } };
       const source = upperSource(request.upperDir, request.idShift, request.createdBy);
-      const below = { layers: manifest.layers, parent: parent.name };
-      return await this.#make(request.name, source, config, below, () => {}, new AbortController().signal);
+      const plan = { name: request.name, source, config, below: manifest.layers, parent: parent.name };
+      return await this.#maker.make(plan, () => {}, new AbortController().signal);
     } finally {
       release();
     }
@@ -193,91 +198,8 @@ class DirectoryImageStore implements ImageStore {
         throw new VivError('invalid_argument', `config: ${parsed.error.issues[0]?.message}`, {
           details: { issues: parsed.error.issues },
         });
-      return this.#make(name, source, parsed.data, { layers: [], parent: null }, report, abort);
+      return this.#maker.make({ name, source, config: parsed.data, below: [], parent: null }, report, abort);
     });
-  }
-
-  /** One maker per name: whoever comes second waits, then finds the image there, or makes it after all when the first failed. */
-  async #make(
-    name: string,
-    source: Source,
-    config: ImageConfig,
-    below: Pick<Manifest, 'layers' | 'parent'>,
-    report: Report,
-    signal: AbortSignal,
-  ): Promise<Image> {
-    if (!ImageName.safeParse(name).success)
-      throw new VivError('invalid_argument', `${name} is no image name: role/name@version`);
-    for (let other = this.#making.get(name); other; other = this.#making.get(name)) {
-      report('wait', `another import of ${name} is under way`);
-      await settledOrAborted(other, signal);
-    }
-    const making = this.#builds.run(() => this.#build(name, source, config, below, report, signal));
-    this.#making.set(name, making);
-    try {
-      return await making;
-    } catch (thrown) {
-      if (signal.aborted)
-        throw new VivError('import_failed', `the making of ${name} was canceled; nothing was kept`, { cause: thrown });
-      throw VivError.from(namingFullDisk(thrown, this.#options.stateDir));
-    } finally {
-      this.#making.delete(name);
-    }
-  }
-
-  async #build(
-    name: string,
-    source: Source,
-    config: ImageConfig,
-    below: Pick<Manifest, 'layers' | 'parent'>,
-    report: Report,
-    signal: AbortSignal,
-  ): Promise<Image> {
-    await this.#refuseExisting(name);
-    return this.#temp.use(async (directory) => {
-      const file = await buildLayer(source, directory, report, signal);
-      report('layer', 'computing its digest');
-      return this.#changing.run(() => this.#register(name, file, source.createdBy, config, below, signal));
-    });
-  }
-
-  /** Versions never change; but an image of which a layer is damaged may be made again, as the error about it says. */
-  async #refuseExisting(name: string): Promise<void> {
-    if (!this.#catalog.has(name)) return;
-    try {
-      for (const { digest } of this.get(name).layers) await this.#files.ensureGood(digest);
-    } catch {
-      return;
-    }
-    throw new VivError('image_exists', `image ${name} exists`, { details: { image: name } });
-  }
-
-  async #register(
-    name: string,
-    file: string,
-    createdBy: string,
-    config: ImageConfig,
-    below: Pick<Manifest, 'layers' | 'parent'>,
-    signal: AbortSignal,
-  ): Promise<Image> {
-    const { digest, sizeBytes } = await this.#files.admit(file);
-    const createdAt = (this.#options.now?.() ?? new Date()).toISOString();
-    const layer: LayerRecord = { digest, sizeBytes, createdBy, createdAt, format: 'erofs' };
-    try {
-      signal.throwIfAborted();
-      this.#catalog.add({
-        format: 'vivarium.image/1',
-        name,
-        layers: [...below.layers, layer],
-        config,
-        createdAt,
-        parent: below.parent,
-      });
-    } catch (error) {
-      if (!this.#catalog.isNeeded(digest) && !this.#mounts.isMounted(digest)) this.#files.remove(digest);
-      throw error;
-    }
-    return this.get(name);
   }
 
   /** Counts one user of the image: neither its name nor its layers can be removed meanwhile. */
@@ -294,15 +216,4 @@ class DirectoryImageStore implements ImageStore {
       else this.#users.delete(image.name);
     };
   }
-}
-
-async function settledOrAborted(work: Promise<unknown>, signal: AbortSignal): Promise<void> {
-  signal.throwIfAborted();
-  const { promise, resolve } = Promise.withResolvers<void>();
-  const wake = () => resolve();
-  signal.addEventListener('abort', wake, { once: true });
-  work.then(wake, wake);
-  await promise;
-  signal.removeEventListener('abort', wake);
-  signal.throwIfAborted();
 }

@@ -12,18 +12,16 @@ export function requireSpace(directory: string, bytes: number): void {
 }
 
 /**
- * Turns an error into `node_disk_full` when it says, in a code or in a tool's words (LC_ALL=C), that the disk is full or its quota
- * used up; all else passes.
+ * Turns a failure that the full disk caused into `node_disk_full`: said by an error code, or the disk is down to the reserve (tools have many
+ * words for it). Call it before the half-made files are removed. All else passes.
  */
 export function namingFullDisk(thrown: unknown, directory: string): unknown {
   if (thrown instanceof VivError && thrown.code === 'node_disk_full') return thrown;
   const code = (thrown as NodeJS.ErrnoException | undefined)?.code;
-  const words =
-    thrown instanceof VivError ? `${thrown.message} ${String(thrown.details.output ?? '')}` : String(thrown);
-  if (code !== 'ENOSPC' && code !== 'EDQUOT' && !/No space left on device|Disk quota exceeded|ENOSPC/.test(words))
-    return thrown;
+  const free = freeBytes(directory);
+  if (code !== 'ENOSPC' && code !== 'EDQUOT' && free >= LAYER_LIMITS.reserveBytes) return thrown;
   return new VivError('node_disk_full', `no space left in ${directory}; nothing was kept`, {
-    details: { directory, freeBytes: freeBytes(directory) },
+    details: { directory, freeBytes: free },
     cause: thrown,
   });
 }

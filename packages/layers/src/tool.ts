@@ -7,7 +7,7 @@ export type ToolOptions = {
   signal: AbortSignal;
   env?: Record<string, string>;
   cwd?: string;
-  /** Gets the child's stdin; the tool's own failure wins over what this throws because the pipe broke. */
+  /** Gets the child's stdin. A VivError it throws wins over the tool's failure; a broken pipe (the tool ended) does not. */
   feed?(stdin: Writable): Promise<void>;
   onStdout?(chunk: Buffer): void;
   onStderr?(chunk: Buffer): void;
@@ -43,6 +43,7 @@ export async function runTool(command: string, args: readonly string[], options:
     const [exit, feeding] = await Promise.allSettled([ended, fed]);
     options.signal.throwIfAborted();
     if (exit.status === 'rejected') throw exit.reason;
+    if (feeding.status === 'rejected' && feeding.reason instanceof VivError) throw feeding.reason;
     const { code, signal } = exit.value;
     if (feeding.status === 'rejected' && (signal === 'SIGKILL' || code === 0)) throw feeding.reason;
     if (code !== 0) throw failure(command, code, signal, tail.text(), options.package);

@@ -97,7 +97,6 @@ function archiveError(thrown: unknown): unknown {
     return thrown;
   }
   const output = String(thrown.details.output ?? '');
-  if (/No space left on device|Disk quota exceeded/.test(output)) return thrown;
   const escaping = /^tar: (.*): Member name contains '\.\.'/m.exec(output);
   if (escaping)
     return new VivError('path_escapes', `the archive's entry ${escaping[1]} leads out of it; nothing was kept`, {

@@ -1,8 +1,8 @@
 import koffi from 'koffi';
 
 const libc = koffi.load('libc.so.6');
-const list = libc.func('ssize_t llistxattr(const uint8_t *path, _Out_ uint8_t *list, size_t size)');
-const get = libc.func('ssize_t lgetxattr(const uint8_t *path, const char *name, _Out_ uint8_t *value, size_t size)');
+const list = libc.func('int64_t llistxattr(const uint8_t *path, uint8_t *list, size_t size)');
+const get = libc.func('int64_t lgetxattr(const uint8_t *path, const char *name, uint8_t *value, size_t size)');
 const set = libc.func(
   'int lsetxattr(const uint8_t *path, const char *name, const uint8_t *value, size_t size, int flags)',
 );
