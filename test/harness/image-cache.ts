@@ -4,7 +4,7 @@
  *
  *   image-cache.ts    as a program: makes the cache if it is missing (under a lock, see ensureCache)
  */
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { down, nodePaths, runningServer, up } from '@vivarium/node';
@@ -22,11 +22,17 @@ const NODE_FILES = /^(first\.key|keys\.db.*)$/;
 export function linkImages(stateDir: string, copy: boolean): void {
   ensureCache();
   mkdirSync(join(stateDir, 'keys'), { recursive: true, mode: 0o700 });
-  const flags = copy ? ['-a'] : ['-al'];
-  for (const part of PARTS) execFileSync('cp', [...flags, join(STATE, part), join(stateDir, part)]);
+  for (const part of PARTS) duplicate(join(STATE, part), join(stateDir, part), copy);
   for (const name of readdirSync(join(STATE, 'keys'))) {
     if (!NODE_FILES.test(name)) execFileSync('cp', ['-a', join(STATE, 'keys', name), join(stateDir, 'keys', name)]);
   }
+}
+
+/** Hard links where they can be made (the same file system). */
+function duplicate(from: string, to: string, copy: boolean): void {
+  if (!copy && spawnSync('cp', ['-al', from, to], { stdio: 'ignore' }).status === 0) return;
+  rmSync(to, { recursive: true, force: true });
+  execFileSync('cp', ['-a', '--reflink=auto', from, to]);
 }
 
 /** Test files run side by side: one makes the cache, the others wait for the lock. */

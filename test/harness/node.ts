@@ -3,7 +3,7 @@
  * per machine (image-cache.ts) and linked in.
  */
 import { execFileSync } from 'node:child_process';
-import { appendFileSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { appendFileSync, mkdtempSync, readFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { down, liveRecord, type NodePaths, nodePaths, runningServer, stopServer, up } from '@vivarium/node';
@@ -33,10 +33,12 @@ export type TestNode = {
 const quiet = () => {};
 
 /** `image: false` starts with an empty image store. `ownFiles`: layers are copied, for tests that damage them. */
-export async function startTestNode(options: { image?: boolean; ownFiles?: boolean } = {}): Promise<TestNode> {
-  const stateDir = mkdtempSync(join(tmpdir(), 'viv-node-'));
+export async function startTestNode(
+  options: { image?: boolean; ownFiles?: boolean; stateDir?: string } = {},
+): Promise<TestNode> {
+  const stateDir = options.stateDir ?? mkdtempSync(join(tmpdir(), 'viv-node-'));
+  noteStateDir(stateDir);
   const paths = nodePaths(stateDir);
-  noteRunDirectory(paths.runDir);
   if (options.image !== false) linkImages(stateDir, options.ownFiles === true);
   const upOn = (port: number) => up({ stateDir, listen: `127.0.0.1:${port}`, domain: undefined, detach: true }, quiet);
   await upOn(0);
@@ -89,12 +91,8 @@ export function runViv(node: TestNode, args: string[], input = ''): { code: numb
   }
 }
 
-/** The leak check looks for the run directory also after the state directory was deleted. */
-function noteRunDirectory(runDir: string): void {
-  if (process.env.VIV_TEST_RUN !== undefined) appendFileSync(join(tmpdir(), 'run-dirs'), `${runDir}\n`);
-}
-
-/** Removes a directory tree made by a test. */
-export function removeTree(path: string): void {
-  rmSync(path, { recursive: true, force: true });
+/** The leak check looks for a node's run directory also after its state directory was deleted. */
+export function noteStateDir(stateDir: string): void {
+  if (process.env.VIV_TEST_RUN === undefined) return;
+  appendFileSync(join(tmpdir(), 'run-dirs'), `${nodePaths(stateDir).runDir}\n`);
 }

@@ -35,6 +35,7 @@ export function dropRecord(file: string): void {
   if (liveRecord(file)?.pid === process.pid) rmSync(file, { force: true });
 }
 
+/** Is it still the process that was written down? */
 export function isLive(record: ProcessRecord): boolean {
   return record.bootId === bootId() && record.startTime !== '' && startTime(record.pid) === record.startTime;
 }

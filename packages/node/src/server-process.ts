@@ -67,6 +67,7 @@ export async function runningServer(paths: NodePaths): Promise<{ url: string; re
   return undefined;
 }
 
+/** Does /healthz of the server answer, within 2 s? */
 export async function isHealthy(url: string): Promise<boolean> {
   try {
     const response = await fetch(new URL('/healthz', url), { signal: AbortSignal.timeout(HEALTH_MS) });
