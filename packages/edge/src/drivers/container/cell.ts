@@ -83,10 +83,11 @@ export class ContainerCell implements CellHandle {
   }
 
   changes(): ReturnType<CellHandle['changes']> {
-    const { id, layers } = this.record;
+    const { id, layers, slot } = this.record;
     return this.#context.spawner.stream('changes', {
       upper: `${paths.cell(this.#context.place.runDir, id)}/upper`,
       layers,
+      idShift: idBase(slot),
     });
   }
 

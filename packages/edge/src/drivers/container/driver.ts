@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { VivError } from '@vivarium/protocol';
 import { isSpawnerLost, type Spawner } from '../../spawner/client.ts';
 import type { CellHandle, CellRecord, CellSpec, Driver } from '../driver.ts';
-import { probeCapabilities } from './capabilities.ts';
+import { probeContainerCapabilities } from './capabilities.ts';
 import { type CellContext, ContainerCell } from './cell.ts';
 import { ContainerRecord } from './cell-record.ts';
 import { IdRanges } from './id-range.ts';
@@ -61,8 +61,8 @@ export class ContainerDriver implements Driver {
     this.#creates = new CreateQueue(options.createsMax ?? 8);
   }
 
-  capabilities(): ReturnType<Driver['capabilities']> {
-    return probeCapabilities(this.#spawner, this.#options.crunPath);
+  async capabilities(): ReturnType<Driver['capabilities']> {
+    return probeContainerCapabilities(this.#options.crunPath);
   }
 
   async prepare(spec: CellSpec): Promise<void> {
