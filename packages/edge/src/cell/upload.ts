@@ -46,8 +46,7 @@ export class Upload<T> implements CellStream {
       await this.#pour(body);
       this.#out.close();
       this.#stall.arm();
-      while (this.#result === null) await this.#until(null);
-      return (this.#result as { value: T }).value;
+      return await this.#answer();
     } catch (error) {
       this.#giveUp(VivError.from(error));
       throw error;
@@ -108,15 +107,22 @@ export class Upload<T> implements CellStream {
     });
   }
 
-  /** Waits for the promise (or, with null, for the guest), but no longer than the upload lives. */
-  #until<T>(promise: Promise<T>): Promise<T>;
-  #until(promise: null): Promise<void>;
-  #until<T>(promise: Promise<T> | null): Promise<T | void> {
+  /** Waits for the body, but no longer than the upload lives. */
+  #until<U>(promise: Promise<U>): Promise<U> {
     if (this.#error) return Promise.reject(this.#error);
-    if (promise === null && this.#result) return Promise.resolve();
     return new Promise((resolve, reject) => {
-      this.#wake = () => (this.#error ? reject(this.#error) : promise === null && resolve());
-      promise?.then(resolve, reject);
+      this.#wake = () => this.#error && reject(this.#error);
+      promise.then(resolve, reject);
+    });
+  }
+
+  #answer(): Promise<T> {
+    return new Promise((resolve, reject) => {
+      this.#wake = () => {
+        if (this.#result) resolve(this.#result.value);
+        else reject(this.#error);
+      };
+      if (this.#result || this.#error) this.#wake();
     });
   }
 
