@@ -308,3 +308,25 @@ test('a sparse giant is refused before it fills the disk', async (t) => {
   const commit = store.commit({ name: 'b@1', parent: 'a@1', upperDir: upper, idShift: 0, createdBy: 'test' });
   await assert.rejects(commit, code('invalid_image', /too large/));
 });
+
+test('a path longer than the kernel takes is refused, and its tree is removed all the same', async (t) => {
+  const at = place(t);
+  const store = await at.open();
+  const name = `${'d'.repeat(99)}/`.repeat(40);
+  const archive = await archiveOf([{ name: `${name}${'e'.repeat(90)}`, body: 'deep' }]);
+  const deep = finish(store.importTar({ name: 'a@1', config: {} }, chunked(archive), never()));
+  await assert.rejects(deep, code('invalid_image', /longer than 4096 bytes/));
+  assert.deepEqual(readdirSync(join(at.stateDir, 'tmp')), []);
+});
+
+test('a bad name or config is refused before anything is unpacked', async (t) => {
+  const at = place(t);
+  const store = await at.open();
+  const body = chunked(Buffer.from('never read'));
+  await assert.rejects(finish(store.importTar({ name: '../x', config: {} }, body, never())), code('invalid_argument'));
+  const config = { cwd: 'relative' };
+  await assert.rejects(
+    finish(store.importTar({ name: 'a@1', config }, body, never())),
+    code('invalid_argument', /config/),
+  );
+});

@@ -9,9 +9,18 @@ export interface ImageStore {
   /** Throws VivError `image_not_found` that names what is there. */
   get(name: string): Image;
   has(name: string): boolean;
-  /** Removes the name, then every layer no image needs any more. Throws `image_in_use` when `inUse` says so. */
+  /**
+   * Removes the name, then every layer no image needs any more. Throws `image_in_use` while the image is acquired, or when a layer that would
+   * go is held or `inUse` says so.
+   */
   remove(name: string): Promise<void>;
+  /**
+   * Makes an image. The last line is `done`; errors are thrown, not yielded, after everything half-made is gone: `image_exists`,
+   * `invalid_argument`, `invalid_image`, `import_failed` (the tool's words in details.output; canceled), `node_disk_full`, `precondition_failed`.
+   * Nothing starts before the first `next()`; leaving the loop cancels. An image whose layer is corrupt may be imported again.
+   */
   import(request: ImageImport, signal: AbortSignal): AsyncIterable<Progress>;
+  /** The same from a tar stream (plain, gzip, zstd). Also throws `path_escapes`. Device nodes are left out and reported as progress. */
   importTar(
     request: { name: string; config: Partial<ImageConfig> },
     body: AsyncIterable<Uint8Array>,
