@@ -145,7 +145,8 @@ int sink_eof(struct sink *sink, uint64_t final) {
   if (final != sink->ring.end) return -1;
   if (sink->finished) return 0; /* said again after a reconnect */
   sink->finished = true;
-  finish(sink);
+  if (sink->closed) sink->stream->ops->down_ended(sink->stream);
+  else finish(sink);
   return 0;
 }
 

@@ -39,7 +39,7 @@ static struct job *jobs;
 
 /* Fields 1-6 of /proc/PID/stat; the name in field 2 may contain anything, so they are counted from the last `)`. */
 static bool read_entry(int proc, const char *name, struct entry *entry) {
-  char path[32], text[512], state;
+  char path[32], text[512];
   snprintf(path, sizeof path, "%.16s/stat", name);
   AUTO_CLOSE int fd = openat(proc, path, O_RDONLY | O_CLOEXEC);
   if (fd < 0) return false;
@@ -48,7 +48,11 @@ static bool read_entry(int proc, const char *name, struct entry *entry) {
   text[len] = 0;
   char *at = strrchr(text, ')');
   *entry = (struct entry){.pid = atoi(name)};
-  if (!at || sscanf(at + 1, " %c %d %d %d", &state, &entry->parent, &entry->group, &entry->session) != 4) return false;
+  if (!at || at + 3 >= text + len) return false;
+  char state = at[2], *next = at + 3;
+  entry->parent = (pid_t)strtol(next, &next, 10);
+  entry->group = (pid_t)strtol(next, &next, 10);
+  entry->session = (pid_t)strtol(next, &next, 10);
   entry->stopped = state == 'T' || state == 't';
   entry->dead = state == 'Z' || state == 'X';
   return true;

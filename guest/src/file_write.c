@@ -1,0 +1,201 @@
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "entry.h"
+#include "file.h"
+#include "path.h"
+#include "work.h"
+
+#define PIECE (256u << 10)
+#define LINKS_MAX 40
+#define NAME_TRIES 16
+
+#ifndef RENAME_NOREPLACE
+#define RENAME_NOREPLACE 1
+#endif
+
+/* The temporary file that has a name, for the handler and for failures. */
+static int tempDir = -1;
+static char tempName[40];
+
+static void remove_temp(void) {
+  if (tempDir >= 0) unlinkat(tempDir, tempName, 0);
+  tempDir = -1;
+}
+
+static _Noreturn void fail(int error, enum fail_stage stage) {
+  remove_temp();
+  work_fail(error, stage);
+}
+
+/* CANCEL. */
+static void on_term(int sig) {
+  (void)sig;
+  remove_temp();
+  _exit(1);
+}
+
+static void choose_name(void) {
+  uint64_t random = 0;
+  if (getrandom(&random, sizeof random, 0) < 0) fail(errno, STAGE_OPERATION);
+  snprintf(tempName, sizeof tempName, ".viv-%016llx.tmp", (unsigned long long)random);
+}
+
+/* A file without a name where the file system has that (a kill leaves nothing at all), else one with a random name. */
+static int open_temp(int dir) {
+  int fd = openat(dir, ".", O_WRONLY | O_TMPFILE | O_CLOEXEC, 0600);
+  if (fd >= 0) return fd;
+  for (int tries = 0; tries < NAME_TRIES; tries++) {
+    choose_name();
+    fd = openat(dir, tempName, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (fd >= 0) {
+      tempDir = dir;
+      return fd;
+    }
+    if (errno != EEXIST) break;
+  }
+  fail(errno, STAGE_OPERATION);
+}
+
+/* Gives the nameless file a name: directly, or a random one to be renamed from. */
+static void name_temp(int fd, int dir, const char *name) {
+  if (linkat(WORK_PROC_FD, path_of_fd(fd), dir, name, AT_SYMLINK_FOLLOW) < 0) fail(errno, STAGE_OPERATION);
+}
+
+static void publish(int fd, struct place place, bool exclusive) {
+  if (tempDir < 0 && exclusive) return name_temp(fd, place.dir, place.name);
+  if (tempDir < 0) {
+    choose_name();
+    tempDir = place.dir;
+    name_temp(fd, place.dir, tempName);
+  }
+  unsigned flags = exclusive ? RENAME_NOREPLACE : 0;
+  if (syscall(SYS_renameat2, tempDir, tempName, place.dir, place.name, flags) < 0) fail(errno, STAGE_OPERATION);
+  tempDir = -1;
+}
+
+/* Where the path leads when its last component is a symbolic link: the file is replaced, not the link. */
+static char *follow(char *path) {
+  for (int links = 0; links < LINKS_MAX; links++) {
+    char target[4096];
+    struct place place = path_place(path);
+    ssize_t len = readlinkat(place.dir, place.name, target, sizeof target - 1);
+    close(place.dir);
+    if (len < 0) return path;
+    target[len] = 0;
+    char *next;
+    size_t above = (size_t)(path_last(path) - path);
+    struct bytes absolute = {(uint8_t *)target, (uint32_t)len};
+    if (target[0] == '/') next = path_text(absolute);
+    else if (asprintf(&next, "%.*s%s", (int)above, path, target) < 0) fail(ENOMEM, STAGE_LIMIT);
+    path = next;
+  }
+  fail(ELOOP, STAGE_PATH);
+}
+
+/* Everything the host sends, until the end. */
+static void take_data(int fd) {
+  uint8_t *piece = NULL;
+  for (;;) {
+    ssize_t moved = piece ? -1 : splice(WORK_DATA_FD, NULL, fd, NULL, PIECE, SPLICE_F_MOVE);
+    if (moved > 0) continue;
+    if (moved == 0) return;
+    if (!piece && errno == EINTR) continue;
+    if (!piece && errno != EINVAL) fail(errno, STAGE_OPERATION);
+    /* The file system can't splice (or the file is opened for appending): copy. */
+    if (!piece && !(piece = malloc(PIECE))) fail(ENOMEM, STAGE_LIMIT);
+    ssize_t got = read(WORK_DATA_FD, piece, PIECE);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) fail(errno, STAGE_OPERATION);
+    if (got == 0) return;
+    for (ssize_t done = 0; done < got;) {
+      ssize_t put = write(fd, piece + done, (size_t)(got - done));
+      if (put < 0 && errno == EINTR) continue;
+      if (put < 0) fail(errno, STAGE_OPERATION);
+      done += put;
+    }
+  }
+}
+
+/* Owner before mode: chown takes the set-id bits off. */
+static void dress(int fd, const struct file *file, const struct stat *old, mode_t newMode) {
+  uid_t uid = file_has(file, FILE_UID) ? file->uid : (uid_t)-1;
+  gid_t gid = file_has(file, FILE_GID) ? file->gid : (gid_t)-1;
+  bool asked = file_has(file, FILE_UID) || file_has(file, FILE_GID) || file_has(file, FILE_OWNER);
+  if (file_has(file, FILE_OWNER)) {
+    static struct user owner;
+    int error = user_lookup(file->owner, &owner);
+    if (error) fail(-error, STAGE_USER);
+    uid = owner.uid;
+    gid = owner.gid;
+  }
+  if (asked && fchown(fd, uid, gid) < 0) fail(errno, STAGE_OPERATION);
+  /* A user who may replace the file but not give it away keeps what it can: the file then is its own. */
+  if (!asked && old && fchown(fd, old->st_uid, old->st_gid) < 0 && errno != EPERM) fail(errno, STAGE_OPERATION);
+  if (newMode != (mode_t)-1 && fchmod(fd, newMode) < 0) fail(errno, STAGE_OPERATION);
+}
+
+static void settle(int fd, const struct file *file, int dir) {
+  if (!(file->flags & FILE_FSYNC)) return;
+  if (fsync(fd) < 0) fail(errno, STAGE_OPERATION);
+  if (dir < 0) return;
+  int parent = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (parent >= 0) fsync(parent);
+}
+
+static void write_atomic(const struct file *file, char *path) {
+  bool exclusive = file->flags & FILE_EXCLUSIVE;
+  if (!exclusive) path = follow(path);
+  struct place place = path_place(path);
+  struct stat old;
+  bool exists = !fstatat(place.dir, place.name, &old, AT_SYMLINK_NOFOLLOW);
+  if (exists && exclusive) fail(EEXIST, STAGE_OPERATION);
+  if (exists && S_ISDIR(old.st_mode)) fail(EISDIR, STAGE_OPERATION);
+  if (exists && !S_ISREG(old.st_mode)) fail(ENXIO, STAGE_OPERATION);
+  signal(SIGTERM, on_term);
+  int fd = open_temp(place.dir);
+  take_data(fd);
+  mode_t mode = file_has(file, FILE_MODE) ? file->mode : exists ? old.st_mode & 07777 : 0644;
+  dress(fd, file, exists ? &old : NULL, mode);
+  settle(fd, file, -1);
+  publish(fd, place, exclusive);
+  settle(fd, file, place.dir);
+  entry_ok_fd(fd, path_last(path));
+}
+
+static void write_in_place(const struct file *file, const char *path) {
+  bool keep = file->flags & (FILE_APPEND | FILE_AT_OFFSET);
+  int flags = O_WRONLY | O_CREAT | O_NONBLOCK | O_NOCTTY;
+  if (file->flags & FILE_APPEND) flags |= O_APPEND;
+  if (file->flags & FILE_EXCLUSIVE) flags |= O_EXCL;
+  struct stat stat;
+  int fd = path_open(path, flags, 0644);
+  if (fd < 0) work_fail(-fd, STAGE_PATH);
+  if (fstat(fd, &stat) < 0) work_fail(errno, STAGE_OPERATION);
+  if (!S_ISREG(stat.st_mode)) work_fail(ENXIO, STAGE_OPERATION);
+  if (!keep && stat.st_size && ftruncate(fd, 0) < 0) work_fail(errno, STAGE_OPERATION);
+  if (file->flags & FILE_AT_OFFSET && lseek(fd, (off_t)file->offset, SEEK_SET) < 0) work_fail(errno, STAGE_OPERATION);
+  take_data(fd);
+  dress(fd, file, NULL, file_has(file, FILE_MODE) ? file->mode : (mode_t)-1);
+  settle(fd, file, -1);
+  entry_ok_fd(fd, path_last(path));
+}
+
+void file_write(const struct file *file) {
+  bool atomic = file->flags & FILE_ATOMIC;
+  if (atomic && file->flags & (FILE_APPEND | FILE_AT_OFFSET)) work_fail(EINVAL, STAGE_REQUEST);
+  path_begin(file);
+  char *path = path_text(file->path);
+  if (file->flags & FILE_PARENTS) path_make_parents(path);
+  if (atomic) write_atomic(file, path);
+  else write_in_place(file, path);
+}
