@@ -1,13 +1,19 @@
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { createServer, type IncomingMessage, type Server, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import type { Duplex } from 'node:stream';
 import type { Edge } from '@vivarium/edge/edge.ts';
 import { VivError } from '@vivarium/protocol';
 import type { Logger } from 'pino';
 import type { KeyStore } from './auth/key-store.ts';
+import { Gateway } from './gateway/gateway.ts';
+import { gatewayTarget } from './gateway/target.ts';
+import { allowOrigins } from './http/cors.ts';
 import { Dispatcher } from './http/dispatcher.ts';
+import { holdsBody } from './http/expect.ts';
 import { sendFailure } from './http/failure.ts';
 import { HANDLERS } from './http/handlers.ts';
 import { RequestMetrics } from './metrics.ts';
+import { MuxServer } from './mux/mux-server.ts';
 import { openapiText } from './openapi/document.ts';
 
 export type ApiServerOptions = {
@@ -25,8 +31,12 @@ export type ApiServerOptions = {
   bodyTimeoutMs?: number;
   /** Request headers must arrive within this, also the first bytes of a new connection. Default 15,000 ms. */
   headersTimeoutMs?: number;
+  /** An upload or download on which nothing moves for this long is cut. Default 300,000 ms. */
+  idleTimeoutMs?: number;
   /** Connections at once; more are refused. Default 8,192. */
   maxConnections?: number;
+  /** How often clients of `/v1/connect` are asked whether they live; three times that in silence ends them. Default 20,000 ms. */
+  pingMs?: number;
   /** close() lets requests finish for this long. Default 10,000 ms. */
   graceMs?: number;
   log: Logger;
@@ -34,9 +44,9 @@ export type ApiServerOptions = {
 
 export type ApiServer = { url: string; port: number; close(): Promise<void> };
 
-/** Serves the API on one port. Rejects when the port can't be had (`precondition_failed`). */
+/** Serves the API on one port: JSON routes, `/v1/connect` and the ports of sandboxes. Throws `precondition_failed` when the address can't be had. */
 export async function createApiServer(options: ApiServerOptions): Promise<ApiServer> {
-  const { edge, keys, log } = options;
+  const { edge, keys, log, domain } = options;
   const metrics = new RequestMetrics();
   const services = {
     edge,
@@ -44,33 +54,58 @@ export async function createApiServer(options: ApiServerOptions): Promise<ApiSer
     metrics: async () => `${await edge.info.metrics()}${await metrics.text()}`,
     openapi: openapiText,
   };
-  const dispatcher = new Dispatcher({
-    services,
-    handlers: HANDLERS,
-    metrics,
-    log,
+  const limits = {
     maxBodyBytes: options.maxBodyBytes ?? 2 * 1024 * 1024,
     bodyTimeoutMs: options.bodyTimeoutMs ?? 30_000,
-  });
-  let closing = false;
-  const handle = (req: IncomingMessage, res: ServerResponse) => {
-    req.on('error', () => {});
-    if (closing) return sendFailure(req, res, new VivError('shutting_down', 'the server is stopping'), log);
-    void dispatcher.handle(req, res);
+    idleTimeoutMs: options.idleTimeoutMs ?? 300_000,
   };
-  const server = createServer(httpOptions(options), handle);
+  const dispatcher = new Dispatcher({ services, handlers: HANDLERS, metrics, log, ...limits });
+  const gateway = new Gateway({ edge, keys, metrics, log });
+  const mux = new MuxServer({ edge, keys, metrics, log, pingMs: options.pingMs });
+  let closing = false;
+
+  const answer = (req: IncomingMessage, res: ServerResponse) => {
+    req.on('error', ignore);
+    try {
+      if (closing) throw new VivError('shutting_down', 'the server is stopping');
+      const target = gatewayTarget(req, domain);
+      if (target) return void gateway.handle(req, res, target);
+    } catch (error) {
+      return sendFailure(req, res, error, log);
+    }
+    if (!allowOrigins(req, res)) void dispatcher.handle(req, res);
+  };
+  const upgrade = (req: IncomingMessage, socket: Duplex, head: Buffer) => {
+    socket.on('error', ignore);
+    try {
+      if (closing) throw new VivError('shutting_down', 'the server is stopping');
+      const target = gatewayTarget(req, domain);
+      if (target) return void gateway.upgrade(req, socket, head, target);
+      if (req.url?.split('?')[0] !== '/v1/connect')
+        throw new VivError('route_not_found', `no WebSocket is at ${req.url?.split('?')[0]?.slice(0, 200)}`);
+      mux.accept(req, socket, head);
+    } catch (error) {
+      refuse(req, socket, error, log);
+    }
+  };
+
+  const server = createServer(httpOptions(options), answer);
+  server.on('checkContinue', (req: IncomingMessage, res: ServerResponse) => {
+    holdsBody(req);
+    answer(req, res);
+  });
+  server.on('upgrade', upgrade);
+  server.on('clientError', (error: NodeJS.ErrnoException, socket: Duplex) => garbage(error, socket));
   server.maxConnections = options.maxConnections ?? 8_192;
   await listen(server, options);
   const { port } = server.address() as AddressInfo;
   const shown = options.host.includes(':') ? `[${options.host}]` : options.host;
-  return {
-    url: `http://${shown}:${port}`,
-    port,
-    close: () => {
-      closing = true;
-      return stop(server, options.graceMs ?? 10_000);
-    },
+  const close = () => {
+    closing = true;
+    mux.close();
+    return stop(server, options.graceMs ?? 10_000);
   };
+  return { url: `http://${shown}:${port}`, port, close };
 }
 
 /** requestTimeout stays off: uploads take as long as they take; JSON bodies have a time limit of their own. */
@@ -85,19 +120,40 @@ function httpOptions(options: ApiServerOptions) {
     keepAlive: true,
     keepAliveInitialDelay: 30_000,
     highWaterMark: 262_144,
+    // Other upgrades (curl offers h2c) are ordinary requests to us.
+    shouldUpgradeCallback: (req: IncomingMessage) => req.headers.upgrade?.toLowerCase() === 'websocket',
   };
+}
+
+/** An HTTP answer where a WebSocket was asked for. */
+function refuse(req: IncomingMessage, socket: Duplex, error: unknown, log: Logger): void {
+  const res = new ServerResponse(req);
+  res.shouldKeepAlive = false;
+  res.assignSocket(socket as never);
+  res.on('finish', () => socket.end());
+  sendFailure(req, res, error, log);
+}
+
+/** Bytes that are no HTTP, or that come too slowly: a bare answer, if there is still somebody to read it. */
+function garbage(error: NodeJS.ErrnoException, socket: Duplex): void {
+  if (error.code === 'ECONNRESET' || !socket.writable) return void socket.destroy();
+  const [status, code, message] =
+    error.code === 'ERR_HTTP_REQUEST_TIMEOUT'
+      ? (['408 Request Timeout', 'request_timeout', 'the request did not arrive in time'] as const)
+      : error.code === 'HPE_HEADER_OVERFLOW'
+        ? (['431 Request Header Fields Too Large', 'payload_too_large', 'the headers are too large'] as const)
+        : (['400 Bad Request', 'invalid_argument', 'this is not HTTP/1.1'] as const);
+  const body = JSON.stringify(new VivError(code, message).toBody());
+  socket.end(
+    `HTTP/1.1 ${status}\r\ncontent-type: application/json\r\ncontent-length: ${Buffer.byteLength(body)}\r\nconnection: close\r\n\r\n${body}`,
+  );
 }
 
 function listen(server: Server, { host, port }: ApiServerOptions): Promise<void> {
   return new Promise((resolve, reject) => {
     server.once('error', (error: NodeJS.ErrnoException) => {
-      reject(
-        new VivError(
-          'precondition_failed',
-          `cannot listen on ${host}:${port}: ${error.code === 'EADDRINUSE' ? 'something else uses it' : error.message}`,
-          { cause: error },
-        ),
-      );
+      const why = error.code === 'EADDRINUSE' ? 'something else uses it' : error.message;
+      reject(new VivError('precondition_failed', `cannot listen on ${host}:${port}: ${why}`, { cause: error }));
     });
     server.listen({ host, port, backlog: 1024 }, resolve);
   });
@@ -114,3 +170,5 @@ function stop(server: Server, graceMs: number): Promise<void> {
     server.closeIdleConnections();
   });
 }
+
+const ignore = () => {};

@@ -2,8 +2,8 @@ import type { IncomingHttpHeaders } from 'node:http';
 import { type Key, type Scope, VivError } from '@vivarium/protocol';
 import type { KeyStore } from './key-store.ts';
 
-/** Browsers can't set headers on a WebSocket: there the key comes as a second subprotocol, `vivarium.key.viv_…`. */
-export const KEY_SUBPROTOCOL = 'vivarium.key.';
+/** Browsers can't set headers on a WebSocket: there the key comes as a second subprotocol, `viv-key.viv_…`. */
+export const KEY_SUBPROTOCOL = 'viv-key.';
 
 /** The secret a request carries: `Authorization: Bearer viv_…` or `X-API-Key: viv_…`. */
 export function presentedSecret(headers: IncomingHttpHeaders): string | undefined {

@@ -2,11 +2,13 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { type ErrorCode, ImageName, type Key, VivError } from '@vivarium/protocol';
 import { ROUTES, type Route, type RouteId } from '@vivarium/protocol/routes.ts';
 import type { Logger } from 'pino';
+import type { z } from 'zod';
 import { authenticate, authorize, presentedSecret } from '../auth/authenticate.ts';
 import type { RequestMetrics } from '../metrics.ts';
 import { Answer, sendJson } from './answer.ts';
 import { readJson } from './body.ts';
 import type { AllHandlers, Call, Services } from './call.ts';
+import { askForBody } from './expect.ts';
 import { sendFailure } from './failure.ts';
 import { idempotencyOf, ownerOf } from './identity.ts';
 import { check } from './issues.ts';
@@ -19,6 +21,8 @@ export type DispatcherOptions = {
   metrics: RequestMetrics;
   log: Logger;
   maxBodyBytes: number;
+  /** Nothing moves on a streamed body for this long: cut. */
+  idleTimeoutMs: number;
   bodyTimeoutMs: number;
 };
 type AnyHandler = (call: Call) => unknown;
@@ -34,6 +38,7 @@ const NOT_FOUND: Record<string, ErrorCode> = {
 /** From a request to its handler and back: route, key, validation, answer. Every error ends as an error body. */
 export class Dispatcher {
   readonly #router = new Router(ROUTES);
+  readonly #queries = strictQueries();
   readonly #options: DispatcherOptions;
 
   constructor(options: DispatcherOptions) {
@@ -66,7 +71,9 @@ export class Dispatcher {
     const { services, handlers } = this.#options;
     const key = route.scope === 'public' ? undefined : this.#authorized(req, route);
     const params = checkedParams(rawParams, route);
-    const query = route.query ? check(route.query, parseQuery(search, route.query)) : refuseQuery(search);
+    const strict = this.#queries.get(id);
+    const query = strict ? check(strict, parseQuery(search, strict)) : refuseQuery(search);
+    if (route.body) askForBody(req, res);
     const body = route.body
       ? check(route.body, await readJson(req, this.#options.maxBodyBytes, this.#options.bodyTimeoutMs))
       : undefined;
@@ -88,6 +95,9 @@ export class Dispatcher {
       signal: undefined,
     } as unknown as Call;
     Object.defineProperty(call, 'signal', { get: () => goneSignal(res) });
+    // Node takes this back with the next request on the connection.
+    if (route.bodyStream || route.media) req.socket.setTimeout(this.#options.idleTimeoutMs);
+    if (route.bodyStream) askForBody(req, res);
     const result = await (handlers[id] as AnyHandler)(call);
     if (result instanceof Answer) await result.send(res);
     else if (result === undefined) res.writeHead(route.status).end();
@@ -99,6 +109,13 @@ export class Dispatcher {
     if (route.scope !== 'public') authorize(key, route.scope);
     return key;
   }
+}
+
+/** Unknown query parameters are refused like unknown fields. */
+function strictQueries(): Map<RouteId, z.ZodObject> {
+  const queries = new Map<RouteId, z.ZodObject>();
+  for (const [id, { query }] of Object.entries<Route>(ROUTES)) if (query) queries.set(id as RouteId, query.strict());
+  return queries;
 }
 
 function splitUrl(url: string): [string, string] {

@@ -1,4 +1,4 @@
-import { page } from '../id.ts';
+import { PageQuery, page } from '../id.ts';
 import { Key, KeyCreate } from '../key.ts';
 import { routes } from './route.ts';
 
@@ -24,6 +24,7 @@ export const KEY_ROUTES = routes({
     tag,
     scope,
     summary: 'List API keys',
+    query: PageQuery,
     status: 200,
     result: page(Key),
     errors: [],

@@ -73,7 +73,7 @@ export const SANDBOX_ROUTES = routes({
     tag,
     scope,
     summary: 'List sandboxes',
-    description: 'Newest first, a page at a time.',
+    description: 'A page at a time.',
     query: SandboxListQuery,
     status: 200,
     result: page(Sandbox),

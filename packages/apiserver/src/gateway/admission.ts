@@ -1,0 +1,57 @@
+import { createHash, timingSafeEqual } from 'node:crypto';
+import type { IncomingMessage } from 'node:http';
+import type { Edge } from '@vivarium/edge/edge.ts';
+import { VivError } from '@vivarium/protocol';
+import { authenticate, authorize, presentedSecret } from '../auth/authenticate.ts';
+import type { KeyStore } from '../auth/key-store.ts';
+import { cookieValue, TOKEN_COOKIE, TOKEN_HEADER, TOKEN_QUERY } from './credentials.ts';
+import type { Target } from './target.ts';
+
+/** `setCookie`: the header that makes a browser carry the token from now on. */
+export type Admission = { setCookie: string | undefined };
+
+/**
+ * May this request talk to that sandbox's ports? With an API key that has the scope `sandboxes`, or with the sandbox's own token in the
+ * header `X-Viv-Token`, the query `viv_token` or the cookie. Whether a sandbox exists is told to keys only. Throws `unauthenticated`, `forbidden`, `sandbox_not_found`.
+ */
+export function admit(req: IncomingMessage, target: Target, keys: KeyStore, edge: Edge): Admission {
+  const secret = presentedSecret(req.headers);
+  if (secret?.startsWith('viv_')) {
+    authorize(authenticate(keys, secret), ['sandboxes']);
+    edge.sandboxes.get(target.id);
+    return { setCookie: undefined };
+  }
+  const header = req.headers[TOKEN_HEADER];
+  const query = new URLSearchParams(target.path.split('?')[1] ?? '').get(TOKEN_QUERY);
+  const token = typeof header === 'string' ? header : (query ?? cookieValue(req.headers.cookie, TOKEN_COOKIE));
+  if (token === undefined || token === '') {
+    throw new VivError('unauthenticated', 'a port of a sandbox needs an API key or the sandbox’s token', {
+      hint: 'Send the token as `X-Viv-Token` or `?viv_token=`; inspecting the sandbox shows it.',
+    });
+  }
+  if (!matches(token, tokenOf(edge, target.id)))
+    throw new VivError('unauthenticated', 'the token does not open this sandbox');
+  return { setCookie: query === token ? cookie(req, target, token) : undefined };
+}
+
+function tokenOf(edge: Edge, id: string): string | undefined {
+  try {
+    return edge.sandboxes.token(id);
+  } catch {
+    return undefined;
+  }
+}
+
+function matches(given: string, expected: string | undefined): boolean {
+  const same = timingSafeEqual(digest(given), digest(expected ?? ''));
+  return same && expected !== undefined && expected !== '';
+}
+
+const digest = (text: string) => createHash('sha256').update(text).digest();
+
+/** For this sandbox's addresses only, out of the reach of scripts, not sent along by other sites. */
+function cookie(req: IncomingMessage, target: Target, token: string): string {
+  const path = target.prefix === '' ? '/' : `${target.prefix.slice(0, target.prefix.lastIndexOf('/'))}/`;
+  const secure = req.headers['x-forwarded-proto'] === 'https' ? '; Secure' : '';
+  return `${TOKEN_COOKIE}=${encodeURIComponent(token)}; Path=${path}; HttpOnly; SameSite=Lax${secure}`;
+}

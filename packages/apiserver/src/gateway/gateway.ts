@@ -1,0 +1,163 @@
+import { type ClientRequest, type IncomingMessage, request, ServerResponse } from 'node:http';
+import type { Duplex } from 'node:stream';
+import { pipeline } from 'node:stream';
+import type { Edge } from '@vivarium/edge/edge.ts';
+import { VivError } from '@vivarium/protocol';
+import type { Logger } from 'pino';
+import type { KeyStore } from '../auth/key-store.ts';
+import { askForBody } from '../http/expect.ts';
+import { sendFailure } from '../http/failure.ts';
+import type { RequestMetrics } from '../metrics.ts';
+import { type Admission, admit } from './admission.ts';
+import { withoutToken } from './credentials.ts';
+import { requestHeaders, responseHeaders } from './headers.ts';
+import type { Target } from './target.ts';
+
+export type GatewayOptions = { edge: Edge; keys: KeyStore; metrics: RequestMetrics; log: Logger };
+
+/** HTTP and WebSocket to ports inside sandboxes, over the guest's own channel: the sandbox needs no network. Bodies stream both ways. */
+export class Gateway {
+  readonly #options: GatewayOptions;
+
+  constructor(options: GatewayOptions) {
+    this.#options = options;
+  }
+
+  async handle(req: IncomingMessage, res: ServerResponse, target: Target): Promise<void> {
+    const { edge, keys, metrics, log } = this.#options;
+    try {
+      const admission = admit(req, target, keys, edge);
+      if (needsSlash(req, target))
+        return void res.writeHead(308, { location: withSlash(req.url!), 'content-length': 0 }).end();
+      metrics.gateway.inc({ kind: 'http' });
+      const inner = await this.#connect(target, res);
+      forward(req, res, target, admission, inner, log);
+    } catch (error) {
+      sendFailure(req, res, error, log);
+    }
+  }
+
+  async upgrade(req: IncomingMessage, socket: Duplex, head: Buffer, target: Target): Promise<void> {
+    const { edge, keys, metrics, log } = this.#options;
+    const res = responseOn(req, socket);
+    try {
+      const admission = admit(req, target, keys, edge);
+      metrics.gateway.inc({ kind: 'websocket' });
+      const inner = await this.#connect(target, res);
+      tunnel(req, res, socket, head, target, admission, inner, log);
+    } catch (error) {
+      sendFailure(req, res, error, log);
+    }
+  }
+
+  /** A client that left meanwhile must not leave a connection behind. */
+  async #connect(target: Target, res: ServerResponse): Promise<Duplex> {
+    const inner = await this.#options.edge.ports.connect(target.id, { port: target.port });
+    inner.on('error', () => {});
+    if (res.destroyed || res.socket?.destroyed) {
+      inner.destroy();
+      throw new VivError('connection_lost', 'the client is gone');
+    }
+    return inner;
+  }
+}
+
+function forward(
+  req: IncomingMessage,
+  res: ServerResponse,
+  target: Target,
+  admission: Admission,
+  inner: Duplex,
+  log: Logger,
+): void {
+  const upstream = begin(req, target, inner, false);
+  upstream.on('response', (answer) => relay(answer, res, admission));
+  upstream.on('error', (cause) => sendFailure(req, res, closed(target, cause), log));
+  res.on('close', () => inner.destroy());
+  askForBody(req, res);
+  if (hasBody(req)) pipeline(req, upstream, () => {});
+  else upstream.end();
+}
+
+/** Only after the program inside has agreed does the connection become a plain pipe; any other answer is an ordinary response. */
+function tunnel(
+  req: IncomingMessage,
+  res: ServerResponse,
+  socket: Duplex,
+  head: Buffer,
+  target: Target,
+  admission: Admission,
+  inner: Duplex,
+  log: Logger,
+): void {
+  const upstream = begin(req, target, inner, true);
+  socket.on('close', () => inner.destroy());
+  upstream.on('upgrade', (answer, stream, early) => {
+    res.detachSocket(socket as never);
+    const lines = responseHeaders(answer, admission.setCookie, true);
+    let text = `HTTP/1.1 101 ${answer.statusMessage ?? 'Switching Protocols'}\r\n`;
+    for (let i = 0; i < lines.length; i += 2) text += `${lines[i]}: ${lines[i + 1]}\r\n`;
+    socket.write(`${text}\r\n`, 'latin1');
+    if (early.length > 0) socket.write(early);
+    if (head.length > 0) stream.write(head);
+    pipeline(socket, stream, () => stream.destroy());
+    pipeline(stream, socket, () => socket.destroy());
+  });
+  upstream.on('response', (answer) => relay(answer, res, admission));
+  upstream.on('error', (cause) => sendFailure(req, res, closed(target, cause), log));
+  upstream.end();
+}
+
+function begin(req: IncomingMessage, target: Target, inner: Duplex, upgrade: boolean): ClientRequest {
+  const headers = requestHeaders(req, target, upgrade);
+  return request({
+    method: req.method,
+    path: withoutToken(target.path),
+    headers,
+    setHost: false,
+    createConnection: () => inner,
+  });
+}
+
+function relay(answer: IncomingMessage, res: ServerResponse, admission: Admission): void {
+  if (res.destroyed) return void answer.destroy();
+  res.writeHead(answer.statusCode ?? 502, answer.statusMessage, responseHeaders(answer, admission.setCookie, false));
+  // An event stream may stay silent for long: its headers must not wait for the first event.
+  res.flushHeaders();
+  pipeline(answer, res, (error) => error && res.destroy());
+}
+
+/** An answer to an upgrade request that is refused: the connection ends with it. */
+function responseOn(req: IncomingMessage, socket: Duplex): ServerResponse {
+  socket.on('error', () => {});
+  const res = new ServerResponse(req);
+  res.shouldKeepAlive = false;
+  res.assignSocket(socket as never);
+  res.on('finish', () => socket.end());
+  return res;
+}
+
+function closed(target: Target, cause: Error): VivError {
+  return new VivError('port_closed', `port ${target.port} inside ended the connection without an answer`, {
+    details: { port: target.port },
+    cause,
+  });
+}
+
+function hasBody({ headers }: IncomingMessage): boolean {
+  return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
+}
+
+/** `…/ports/8000` would make relative links of the page go astray. */
+function needsSlash(req: IncomingMessage, target: Target): boolean {
+  return (
+    target.prefix !== '' &&
+    (req.method === 'GET' || req.method === 'HEAD') &&
+    req.url!.slice(target.prefix.length)[0] !== '/'
+  );
+}
+
+function withSlash(url: string): string {
+  const mark = url.indexOf('?');
+  return mark < 0 ? `${url}/` : `${url.slice(0, mark)}/${url.slice(mark)}`;
+}
