@@ -1,5 +1,5 @@
+import { probeContainerCapabilities } from '@vivarium/edge/drivers/container/capabilities.ts';
 import type { Capability } from '@vivarium/protocol';
-import { probeDrivers } from './driver-probe.ts';
 import { machineChecks } from './machine.ts';
 
 export type DoctorOptions = { json: boolean };
@@ -8,7 +8,7 @@ export type DoctorOptions = { json: boolean };
 export async function doctor(options: DoctorOptions): Promise<number> {
   const machine = machineChecks();
   const basics = machine.every((row) => row.ok);
-  const rows = [...machine, ...(basics ? await probeDrivers() : []), ...laterKinds()];
+  const rows = [...machine, ...(basics ? probeContainerCapabilities() : []), ...laterKinds()];
   process.stdout.write(options.json ? `${JSON.stringify({ capabilities: rows }, null, 2)}\n` : table(rows));
   return basics && rows.every((row) => row.ok || row.kind !== 'container') ? 0 : 6;
 }

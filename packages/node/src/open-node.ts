@@ -41,7 +41,10 @@ export async function openNode(options: ServerOptions, log: Logger): Promise<Ope
     opened.push(() => api.close());
     return {
       url: api.url,
-      close: closeAll,
+      close: () => {
+        edge.drain();
+        return closeAll();
+      },
       closeAndEnd: async () => {
         await edge.endAll();
         await closeAll();
