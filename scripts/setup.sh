@@ -46,6 +46,7 @@ musl-tools|builds viv-init
 LIST
       ;;
     test) cat <<'LIST'
+busybox-static|a small test image
 clang|sanitizer and fuzzer builds of viv-init
 git|tidy test
 LIST

@@ -10,7 +10,7 @@ const CRUN_MIN = '1.8';
 
 /**
  * What this machine has of all that containers need, and the remedy for what it lacks. Only looks; nothing is made, so
- * it can run before anything is set up. `apparmor` is the one that containers do without.
+ * it can run before anything is set up. AppArmor is named, not needed.
  */
 export function probeContainerCapabilities(crunPath = 'crun'): Capability[] {
   return [
@@ -125,13 +125,9 @@ function seccomp(): Capability {
 
 function appArmor(): Capability {
   const active = (read('/sys/kernel/security/lsm') ?? '').split(',').includes('apparmor');
-  const reason = active ? 'active, but no profile of ours is loaded yet' : 'not active here';
-  return capability(
-    'apparmor (optional)',
-    false,
-    reason,
-    'Nothing to do: user namespace, capabilities and seccomp confine.',
-  );
+  const instead = 'user namespace, capabilities and seccomp confine';
+  const reason = active ? `active, without a profile of ours; ${instead}` : `not active here; ${instead}`;
+  return capability('apparmor', true, reason, '');
 }
 
 function read(path: string): string | undefined {

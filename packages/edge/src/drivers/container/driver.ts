@@ -44,7 +44,8 @@ export class ContainerDriver implements Driver {
   readonly kind = 'container';
   readonly #options: ContainerDriverOptions;
   readonly #spawner: Spawner;
-  readonly #place: Place;
+  /** Where everything of this node lies. */
+  readonly place: Place;
   readonly #scratch: Scratch;
   readonly #ranges = new IdRanges();
   readonly #creates: CreateQueue;
@@ -56,7 +57,7 @@ export class ContainerDriver implements Driver {
   constructor(options: ContainerDriverOptions, { place, scratch }: { place: Place; scratch: Scratch }) {
     this.#options = options;
     this.#spawner = options.spawner;
-    this.#place = place;
+    this.place = place;
     this.#scratch = scratch;
     this.#creates = new CreateQueue(options.createsMax ?? 8);
   }
@@ -68,7 +69,7 @@ export class ContainerDriver implements Driver {
   async prepare(spec: CellSpec): Promise<void> {
     if (spec.layers.length === 0 || spec.layers.length > LAYERS_MAX)
       throw new VivError('unsupported', `a container takes 1 to ${LAYERS_MAX} layers, not ${spec.layers.length}`);
-    const room = scratchRoom(this.#options.stateDir, this.#place.runDir);
+    const room = scratchRoom(this.#options.stateDir, this.place.runDir);
     if (room < ROOM_MIN_MIB * MIB)
       throw new VivError(
         'node_disk_full',
@@ -95,14 +96,14 @@ export class ContainerDriver implements Driver {
       this.#live.add(known.id);
       return new ContainerCell(known, this.#context(known.id, known.slot));
     }
-    const place = { ...this.#place, hierarchy: known.hierarchy };
+    const place = { ...this.place, hierarchy: known.hierarchy };
     await this.#spawner.callAgain('destroyCell', { place, id: known.id });
     throw new VivError('sandbox_lost', `PID 1 of ${known.id} is gone`);
   }
 
   sweep(known: ReadonlySet<string>): Promise<string[]> {
     const keep = [...new Set([...known, ...this.#live])];
-    return this.#spawner.callAgain('sweep', { place: this.#place, known: keep, snapshots: [...this.#snapshots] });
+    return this.#spawner.callAgain('sweep', { place: this.place, known: keep, snapshots: [...this.#snapshots] });
   }
 
   #takeSlot(spec: CellSpec): number {
@@ -115,7 +116,7 @@ export class ContainerDriver implements Driver {
   /** A spawner killed in mid-create leaves pieces: they are removed, and the create is tried once more. */
   async #create(spec: CellSpec, slot: number): Promise<CreatedCell> {
     const params: CreateCell = {
-      place: this.#place,
+      place: this.place,
       id: spec.id,
       hostname: spec.hostname,
       slot,
@@ -127,7 +128,7 @@ export class ContainerDriver implements Driver {
       return await this.#spawner.call('createCell', params);
     } catch (error) {
       if (!isSpawnerLost(error)) throw error;
-      await this.#spawner.callAgain('destroyCell', { place: this.#place, id: spec.id });
+      await this.#spawner.callAgain('destroyCell', { place: this.place, id: spec.id });
       return await this.#spawner.call('createCell', params);
     }
   }
@@ -139,7 +140,7 @@ export class ContainerDriver implements Driver {
       kind: 'container',
       bootId: this.#bootId,
       slot,
-      hierarchy: this.#place.hierarchy,
+      hierarchy: this.place.hierarchy,
       hostname: spec.hostname,
       layers: spec.layers.map(({ path }) => path),
       limits: spec.limits,
@@ -151,7 +152,7 @@ export class ContainerDriver implements Driver {
   #context(id: string, slot: number): CellContext {
     return {
       spawner: this.#spawner,
-      place: this.#place,
+      place: this.place,
       qgroups: this.#scratch.qgroups,
       snapshots: this.#snapshots,
       onDestroyed: () => this.#forget(id, slot),
