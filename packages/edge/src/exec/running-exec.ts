@@ -1,0 +1,249 @@
+import type { Cancel } from '@vivarium/core';
+import type { Exec, JournalRecord, VivError } from '@vivarium/protocol';
+import type { CellProcess, ProcessExit, ProcessFailure, ProcessHandlers } from '../cell/cell-process.ts';
+import type { CommandGroup } from '../drivers/driver.ts';
+import { KeptOutput } from '../journal/kept-output.ts';
+import type { Box } from '../lifecycle/box.ts';
+import { annotate, type Signs } from './annotation.ts';
+import { type ExecEndData, type ExecStartData, execOf, outputPath, type StreamData } from './exec-record.ts';
+import { type Cause, decideOutcome, type Ending } from './outcome.ts';
+import { OutputChannel } from './output-channel.ts';
+
+/** How long a killed command may take to be gone before the edge stops waiting for its exit. */
+const KILL_WAIT_MS = 10_000;
+
+/**
+ * A command from its start record to its end record. The guest keeps output and exit status until we release it, and we release it
+ * after the end record is on file: a crash in between loses nothing.
+ */
+export class RunningExec {
+  readonly id: string;
+  readonly box: Box;
+  readonly start: JournalRecord;
+  readonly asked: ExecStartData;
+  readonly stdout: OutputChannel;
+  readonly stderr: OutputChannel;
+  /** Resolves, never rejects, once the end record is on file. */
+  readonly ended: Promise<void>;
+  readonly handlers: ProcessHandlers;
+  /** Settles once it runs or could not be started. */
+  started: Promise<void> = Promise.resolve();
+  process: CellProcess | null = null;
+  group: CommandGroup | null = null;
+  endRecord: JournalRecord | null = null;
+  #resolveEnded!: () => void;
+  #running = false;
+  #cause: Cause | null = null;
+  #causeMessage: string | null = null;
+  #ending: Ending | null = null;
+  #usage: { cpuMs: number; maxRssKiB: number } | null = null;
+  #finishing = false;
+  #startedMs: number;
+  #timer: Cancel | null = null;
+  #timeoutLeftMs: number | null;
+  #timerSetMs = 0;
+
+  constructor(box: Box, start: JournalRecord, resumed = false) {
+    this.id = start.exec!;
+    this.box = box;
+    this.start = start;
+    this.asked = start.data as ExecStartData;
+    this.stdout = this.#channel(1, resumed);
+    this.stderr = this.#channel(2, resumed);
+    this.ended = new Promise((resolve) => {
+      this.#resolveEnded = resolve;
+    });
+    if (this.asked.pty) this.stderr.end();
+    this.#startedMs = Date.parse(start.at);
+    this.#timeoutLeftMs = this.asked.timeoutMs;
+    this.handlers = {
+      onData: (chan, _offset, chunk) => this.#onData(chan, chunk),
+      onEof: (chan) => this.#onEof(chan),
+      onExit: (exit) => this.#onExit(exit),
+      onFail: (failure) => this.#onFail(failure),
+    };
+  }
+
+  /** The command runs (execve succeeded, or it was found running after a restart of the edge). */
+  began(): void {
+    this.#running = true;
+    if (this.box.row.state === 'running') this.resumeTimer();
+  }
+
+  /** As the API shows it now. */
+  view(): Exec {
+    const exec = execOf(this.box.id, this.start, this.endRecord ?? undefined);
+    if (this.endRecord) return exec;
+    return {
+      ...exec,
+      state: this.#running ? 'running' : 'starting',
+      pid: this.process?.pid ?? null,
+      stdout: this.stdout.summary(true),
+      stderr: this.stderr.summary(true),
+    };
+  }
+
+  /** Ends the command and all it started, and says why. Resolves when it has ended. */
+  async end(cause: Cause): Promise<void> {
+    if (this.#cause || this.#finishing) return this.ended;
+    this.#cause = cause;
+    const unstick = this.box.context.clock.after(KILL_WAIT_MS, () => void this.#finish({ kind: 'unknown' }));
+    try {
+      if (this.group) await this.group.kill();
+      else this.process?.killTree();
+    } catch (error) {
+      this.box.context.log.warn(
+        { err: error, exec: this.id },
+        'killing the command failed; its processes are asked one by one',
+      );
+      this.process?.killTree();
+    }
+    await this.ended;
+    unstick();
+  }
+
+  /** The sandbox goes away now: what is known is written down, nothing is waited for. */
+  abandon(cause: 'canceled' | 'sandbox_lost', message: string): void {
+    this.#cause ??= cause;
+    this.#causeMessage ??= message;
+    this.#record(this.#ending ?? { kind: 'unknown' }, null);
+  }
+
+  /** It could not be started, and the request is answered with this error. */
+  failedToStart(error: VivError): void {
+    this.#ending = null;
+    this.#record(null, null, error);
+  }
+
+  /** Time stands still while the sandbox is paused. */
+  pauseTimer(): void {
+    if (!this.#timer) return;
+    this.#timer();
+    this.#timer = null;
+    this.#timeoutLeftMs! -= this.box.context.clock.now() - this.#timerSetMs;
+  }
+
+  resumeTimer(): void {
+    if (this.#timeoutLeftMs === null || this.#timer || this.#finishing) return;
+    this.#timerSetMs = this.box.context.clock.now();
+    const deadline = this.box.context.deadlines.add(
+      this.#timerSetMs + Math.max(0, this.#timeoutLeftMs),
+      () => void this.end('timeout'),
+    );
+    this.#timer = () => this.box.context.deadlines.cancel(deadline);
+  }
+
+  /** After a restart: the time it ran before counts. */
+  countTime(elapsedMs: number): void {
+    if (this.#timeoutLeftMs !== null) this.#timeoutLeftMs -= elapsedMs;
+  }
+
+  #channel(stream: 1 | 2, resumed: boolean): OutputChannel {
+    const path = outputPath(this.box.dir, this.id, stream);
+    const { files } = this.box.context;
+    const { keepBytes } = this.asked;
+    const kept = resumed ? KeptOutput.resume(path, files, keepBytes) : new KeptOutput(path, files, keepBytes);
+    return new OutputChannel(kept, (offset, limit) => this.process?.ack(stream, offset, limit));
+  }
+
+  #onData(chan: 1 | 2, chunk: Uint8Array): void {
+    if (this.#finishing) return;
+    (chan === 1 ? this.stdout : this.stderr).push(chunk);
+    this.box.context.metrics.outputBytes.inc(chunk.length);
+    const limit = this.asked.outputLimitBytes;
+    if (limit !== null && this.stdout.received + this.stderr.received > limit) void this.end('output_limit');
+  }
+
+  #onEof(chan: 1 | 2): void {
+    (chan === 1 ? this.stdout : this.stderr).end();
+    this.#finishWhenComplete();
+  }
+
+  #onExit(exit: ProcessExit): void {
+    this.#ending ??= { kind: exit.kind, code: exit.code };
+    this.#usage = { cpuMs: Math.round((exit.utimeUs + exit.stimeUs) / 1000), maxRssKiB: exit.maxRssKiB };
+    this.#finishWhenComplete();
+  }
+
+  #onFail(failure: ProcessFailure): void {
+    if (failure.stage !== 6) return void this.#finish({ kind: 'unknown' });
+    const program = this.asked.argv[0] ?? '';
+    const reason = failure.errno === 2 ? 'not found' : failure.message || `error ${failure.errno}`;
+    this.#ending = { kind: 'failed', errno: failure.errno, message: `${program}: ${reason}` };
+    void this.#finish(this.#ending);
+  }
+
+  #finishWhenComplete(): void {
+    if (this.#ending && this.stdout.ended && this.stderr.ended) void this.#finish(this.#ending);
+  }
+
+  async #finish(ending: Ending): Promise<void> {
+    if (this.#finishing) return;
+    this.#finishing = true;
+    const clean = ending.kind === 'exited' && ending.code === 0 && !this.#cause;
+    const signs = clean || ending.kind === 'unknown' ? null : await this.box.readSigns();
+    this.#record(ending, signs);
+  }
+
+  /** Writes the end record, then lets the guest forget the command. */
+  #record(ending: Ending | null, signs: Signs | null, error?: VivError): void {
+    this.#finishing = true;
+    if (this.endRecord) return;
+    this.pauseTimer();
+    const data = this.#endData(ending, signs, error);
+    try {
+      this.endRecord = this.box.journal.append({ type: 'exec_end', exec: this.id, data });
+    } catch (failure) {
+      this.box.context.log.error(
+        { err: failure, exec: this.id },
+        'the end of a command could not be journalled; the guest keeps it',
+      );
+      return this.#ended();
+    }
+    this.#ended();
+    this.#release();
+  }
+
+  #ended(): void {
+    for (const channel of [this.stdout, this.stderr]) {
+      channel.end();
+      channel.kept.finish();
+    }
+    this.box.execEnded(this);
+    this.#resolveEnded();
+  }
+
+  /** A command that never ran has nothing to release; in a sandbox that is going away everything goes with it. */
+  #release(): void {
+    if (this.box.row.state === 'ending') return;
+    if (this.#ending && this.#ending.kind !== 'failed') this.process?.release();
+    this.group
+      ?.release()
+      .catch((err) => this.box.context.log.warn({ err, exec: this.id }, 'a command group was left behind'));
+  }
+
+  #endData(ending: Ending | null, signs: Signs | null, error?: VivError): ExecEndData {
+    const verdict = ending && decideOutcome(ending, this.#cause, signs?.oomKillsSince ?? 0);
+    const stdout = streamData(this.stdout);
+    const stderr = streamData(this.stderr);
+    return {
+      outcome: verdict?.outcome ?? null,
+      exitCode: verdict?.exitCode ?? null,
+      message: error?.message ?? this.#causeMessage ?? verdict?.message ?? null,
+      annotations: annotate(verdict?.outcome ?? null, signs, stdout.truncated || stderr.truncated),
+      pid: this.process?.pid ?? null,
+      durationMs: Math.max(0, this.box.context.clock.now() - this.#startedMs),
+      stdout,
+      stderr,
+      cpuMs: this.#usage?.cpuMs ?? null,
+      maxRssKiB: this.#usage?.maxRssKiB ?? null,
+      ...(signs ? { oomKills: signs.oomKills } : {}),
+      ...(error ? { errorCode: error.code } : {}),
+    };
+  }
+}
+
+function streamData(channel: OutputChannel): StreamData {
+  const { inline } = channel.kept;
+  return { ...channel.summary(false), ...(inline?.length ? { b64: inline.toString('base64') } : {}) };
+}

@@ -1,0 +1,157 @@
+import { Duplex } from 'node:stream';
+import type { Capability, Change } from '@vivarium/protocol';
+import { VivError } from '@vivarium/protocol';
+import type { CellOptions } from '../cell/cell.ts';
+import type { CellHandle, CellRecord, CellSpec, CommandGroup, Driver, Usage } from '../drivers/driver.ts';
+import { FakeGuest } from './fake-cell.ts';
+
+/** A driver whose cells live in memory and outlive the edge that made them, as real ones do. Every step can be made to fail or to wait. */
+export class FakeDriver implements Driver {
+  readonly kind = 'container';
+  readonly cells = new Map<string, FakeHandle>();
+  /** Called at each step of a create; may throw or wait. */
+  onStep: (step: 'prepare' | 'start' | 'connect', id: string) => Promise<void> = async () => {};
+  swept: string[] = [];
+
+  /** In place of Cell.open: the guest behind the connection. */
+  readonly openCell = async (options: CellOptions) => {
+    const stream = (await options.connect()) as Duplex & { guest: FakeGuest };
+    return stream.guest.open(options);
+  };
+
+  guest(id: string): FakeGuest {
+    return this.cells.get(id)!.guest;
+  }
+
+  async capabilities(): Promise<Capability[]> {
+    return [{ name: 'fake', kind: 'container', ok: true, reason: null, remedy: null }];
+  }
+
+  prepare(spec: CellSpec): Promise<void> {
+    return this.onStep('prepare', spec.id);
+  }
+
+  async start(spec: CellSpec): Promise<CellHandle> {
+    await this.onStep('start', spec.id);
+    const handle = new FakeHandle(this, spec.id, spec.limits.diskMiB);
+    this.cells.set(spec.id, handle);
+    return handle;
+  }
+
+  async adopt(record: CellRecord): Promise<CellHandle> {
+    const handle = this.cells.get(record.id);
+    if (!handle) throw new VivError('sandbox_lost', `cell ${record.id} is gone`);
+    return handle;
+  }
+
+  async sweep(known: ReadonlySet<string>): Promise<string[]> {
+    this.swept = [...this.cells.keys()].filter((id) => !known.has(id));
+    for (const id of this.swept) this.cells.delete(id);
+    return this.swept;
+  }
+}
+
+export class FakeHandle implements CellHandle {
+  readonly record: CellRecord;
+  readonly guest = new FakeGuest();
+  readonly ended: Promise<{ reason: string }>;
+  readonly groups = new Map<string, FakeGroup>();
+  paused = false;
+  destroyed = 0;
+  counters = { oomKills: 0, pidsDenied: 0, diskBytes: 0 };
+  die!: (reason: string) => void;
+  readonly #driver: FakeDriver;
+  readonly #diskMiB: number;
+
+  constructor(driver: FakeDriver, id: string, diskMiB: number) {
+    this.#driver = driver;
+    this.#diskMiB = diskMiB;
+    this.record = { id, kind: 'container' };
+    this.ended = new Promise((resolve) => {
+      this.die = (reason) => resolve({ reason });
+    });
+  }
+
+  async connect(): Promise<Duplex> {
+    await this.#driver.onStep('connect', this.record.id);
+    const stream = new Duplex({ read() {}, write: (_chunk, _encoding, done) => done() });
+    return Object.assign(stream, { guest: this.guest });
+  }
+
+  guestConfig() {
+    return {};
+  }
+
+  async placeCommand(execId: string): Promise<CommandGroup> {
+    const group = new FakeGroup(() => this.guest.process(execId).killTree());
+    this.groups.set(execId, group);
+    return group;
+  }
+
+  async findCommand(execId: string): Promise<CommandGroup | null> {
+    return this.groups.get(execId) ?? null;
+  }
+
+  async pause(): Promise<void> {
+    this.paused = true;
+  }
+
+  async resume(): Promise<void> {
+    this.paused = false;
+  }
+
+  async usage(): Promise<Usage> {
+    return {
+      cpuUsageUs: 1,
+      cpuThrottledUs: 0,
+      memoryBytes: 1,
+      memoryPeakBytes: 1,
+      memoryLimitBytes: 1,
+      pids: 1,
+      pidsLimit: 10,
+      diskLimitBytes: this.#diskMiB * 1_048_576,
+      ...this.counters,
+    };
+  }
+
+  async *changes(): AsyncGenerator<Change> {}
+
+  async exportChanges() {
+    return { upperDir: '/nonexistent', idShift: 0, release: async () => {} };
+  }
+
+  async snapshotScratch(name: string): Promise<string> {
+    return `/snapshots/${name}`;
+  }
+
+  async dropSnapshot(): Promise<void> {}
+
+  async destroy(): Promise<void> {
+    this.destroyed += 1;
+    this.#driver.cells.delete(this.record.id);
+    this.die('destroyed');
+  }
+}
+
+class FakeGroup implements CommandGroup {
+  readonly #kill: () => void;
+  released = false;
+
+  constructor(kill: () => void) {
+    this.#kill = kill;
+  }
+
+  async kill(): Promise<void> {
+    this.#kill();
+  }
+
+  async signal(): Promise<void> {}
+
+  async populated(): Promise<boolean> {
+    return false;
+  }
+
+  async release(): Promise<void> {
+    this.released = true;
+  }
+}

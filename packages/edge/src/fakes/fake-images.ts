@@ -1,0 +1,61 @@
+import type { ImageStore } from '@vivarium/layers/store.ts';
+import { type Image, VivError } from '@vivarium/protocol';
+
+/** One image, `base/test@1`, and counts of what is held of it. */
+export class FakeImages implements ImageStore {
+  held = 0;
+  readonly image: Image = {
+    name: 'base/test@1',
+    digest: `sha256:${'0'.repeat(64)}`,
+    layers: [
+      { digest: `sha256:${'1'.repeat(64)}`, sizeBytes: 1, createdBy: 'test', createdAt: '2026-01-01T00:00:00.000Z' },
+    ],
+    config: { env: { FROM_IMAGE: '1' }, labels: {} },
+    sizeBytes: 1,
+    createdAt: '2026-01-01T00:00:00.000Z',
+    parent: null,
+  };
+
+  list(): Image[] {
+    return [this.image];
+  }
+
+  get(name: string): Image {
+    if (name === this.image.name) return this.image;
+    throw new VivError('image_not_found', `there is no image ${name}`);
+  }
+
+  has(name: string): boolean {
+    return name === this.image.name;
+  }
+
+  async remove(): Promise<void> {}
+
+  async *import(): AsyncGenerator<never> {}
+
+  async *importTar(): AsyncGenerator<never> {}
+
+  async commit({ name }: { name: string }): Promise<Image> {
+    return { ...this.image, name };
+  }
+
+  async acquire(name: string) {
+    const image = this.get(name);
+    return { image, layers: image.layers.map(({ digest }) => ({ digest, path: '/layer' })), ...this.reacquire() };
+  }
+
+  reacquire() {
+    this.held += 1;
+    let held = true;
+    return {
+      release: () => {
+        if (held) this.held -= 1;
+        held = false;
+      },
+    };
+  }
+
+  async verify(): Promise<void> {}
+
+  async close(): Promise<void> {}
+}

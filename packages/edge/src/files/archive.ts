@@ -1,0 +1,71 @@
+import { Readable } from 'node:stream';
+import type { Cell } from '../cell/cell.ts';
+import type { CellEntry } from '../cell/entry.ts';
+import { BLOCK_BYTES, type TarEntry } from './tar/tar-entry.ts';
+import { encodeTarHeader, tarPadding } from './tar/tar-header.ts';
+
+/** Files with several names that are remembered, so that hard links stay links; beyond, they become copies. */
+const LINKS_REMEMBERED = 100_000;
+const CHUNK_BYTES = 64 * 1024;
+
+type Options = { user: string | undefined; signal: AbortSignal };
+
+/** A tar (GNU format) of a directory's content, or of one file, made while it is read. Sockets, FIFOs and devices are left out. */
+export function archive(cell: Cell, path: Buffer, root: CellEntry, options: Options): Readable {
+  const members = root.type === 'dir' ? directory(cell, path, options) : single(cell, path, root, options);
+  return Readable.from(members, { objectMode: false, highWaterMark: 256 * 1024 });
+}
+
+async function* directory(cell: Cell, path: Buffer, options: Options): AsyncGenerator<Buffer> {
+  const links = new Map<string, Buffer>();
+  for await (const entry of cell.list(path, { ...options, depth: 0, self: true })) {
+    const name =
+      entry.name.toString('latin1') === '.' ? Buffer.from('.') : Buffer.concat([Buffer.from('./'), entry.name]);
+    const first = entry.type === 'file' && entry.nlink > 1 ? links.get(`${entry.ino}`) : undefined;
+    if (first) {
+      yield encodeTarHeader({ ...member(entry, name), type: 'link', link: first });
+      continue;
+    }
+    if (entry.nlink > 1 && entry.type === 'file' && links.size < LINKS_REMEMBERED) links.set(`${entry.ino}`, name);
+    yield* content(cell, Buffer.concat([path, Buffer.from('/'), entry.name]), entry, name, options);
+  }
+  yield Buffer.alloc(2 * BLOCK_BYTES);
+}
+
+async function* single(cell: Cell, path: Buffer, entry: CellEntry, options: Options): AsyncGenerator<Buffer> {
+  yield* content(cell, path, entry, entry.name, options);
+  yield Buffer.alloc(2 * BLOCK_BYTES);
+}
+
+async function* content(
+  cell: Cell,
+  path: Buffer,
+  entry: CellEntry,
+  name: Buffer,
+  options: Options,
+): AsyncGenerator<Buffer> {
+  if (entry.type === 'dir' || entry.type === 'symlink') yield encodeTarHeader(member(entry, name));
+  if (entry.type !== 'file') return;
+  if (entry.size === 0) return void (yield encodeTarHeader(member(entry, name)));
+  const { entry: now, stream } = await cell.read(path, options);
+  yield encodeTarHeader(member(now, name));
+  yield* exactly(stream, now.size);
+}
+
+/** A file that changes while it is read: what is there up to the size that was announced, then zeros, as tar does. */
+async function* exactly(stream: Readable, size: number): AsyncGenerator<Buffer> {
+  let left = size;
+  for await (const chunk of stream as AsyncIterable<Buffer>) {
+    const part = chunk.subarray(0, left);
+    left -= part.length;
+    if (part.length > 0) yield part;
+    if (left === 0) break;
+  }
+  for (left += tarPadding(size); left > 0; left -= CHUNK_BYTES) yield Buffer.alloc(Math.min(left, CHUNK_BYTES));
+}
+
+function member(entry: CellEntry, name: Buffer): TarEntry {
+  const { mode, uid, gid, size, mtimeNs } = entry;
+  const type = entry.type === 'dir' || entry.type === 'symlink' ? entry.type : 'file';
+  return { type, name, link: entry.target ?? Buffer.alloc(0), mode, uid, gid, size, mtimeNs };
+}

@@ -1,0 +1,57 @@
+import { decodeCursor, pageOf } from '@vivarium/core';
+import { type Image, ImageConfig, type ImageImport, type Progress, VivError } from '@vivarium/protocol';
+import type { ImageService, PageOf, PageRequest } from '../edge.ts';
+import type { EdgeContext } from '../lifecycle/context.ts';
+
+/** The node's images, as the API sees them. */
+export class Images implements ImageService {
+  readonly #context: EdgeContext;
+
+  constructor(context: EdgeContext) {
+    this.#context = context;
+  }
+
+  list(page: PageRequest): PageOf<Image> {
+    const after = page.cursor === undefined ? '' : decodeCursor(page.cursor);
+    const images = this.#context.images.list().filter(({ name }) => name > after);
+    images.sort((a, b) => (a.name < b.name ? -1 : 1));
+    return pageOf(images.slice(0, page.limit + 1), page.limit, ({ name }) => name);
+  }
+
+  get(name: string): Image {
+    return this.#context.images.get(name);
+  }
+
+  async remove(name: string): Promise<void> {
+    for (const box of this.#context.boxes.values()) {
+      if (box.row.image === name)
+        throw new VivError('image_in_use', `image ${name} is used by sandbox ${box.id}`, {
+          details: { image: name, sandbox: box.id },
+        });
+    }
+    await this.#context.images.remove(name);
+  }
+
+  import(request: ImageImport, signal: AbortSignal): AsyncIterable<Progress> {
+    this.#checkDraining();
+    return this.#context.images.import(request, signal);
+  }
+
+  importTar(
+    request: { name: string; config: unknown },
+    body: AsyncIterable<Uint8Array>,
+    signal: AbortSignal,
+  ): AsyncIterable<Progress> {
+    this.#checkDraining();
+    const config = ImageConfig.partial().safeParse(request.config ?? {});
+    if (!config.success)
+      throw new VivError('invalid_argument', `the image's config is not valid: ${config.error.issues[0]?.message}`, {
+        details: { field: 'config' },
+      });
+    return this.#context.images.importTar({ name: request.name, config: config.data }, body, signal);
+  }
+
+  #checkDraining(): void {
+    if (this.#context.draining) throw new VivError('shutting_down', 'the node is stopping and imports no images');
+  }
+}

@@ -1,0 +1,95 @@
+import { VivError } from '@vivarium/protocol';
+import { replayExecs } from '../exec/resume-execs.ts';
+import { Journal } from '../journal/journal.ts';
+import type { SandboxRow } from '../registry/sandbox-row.ts';
+import { Box, sandboxDir } from './box.ts';
+import { openBoxCell, watchEnd } from './connect.ts';
+import type { EdgeContext } from './context.ts';
+import { closeBox, endBox, finishEnding } from './end.ts';
+import { armTimeouts } from './timeouts.ts';
+
+const ADOPT_AT_ONCE = 32;
+
+/** After a restart: takes over every live cell, finishes what was half done, and has the drivers sweep what nobody knows. */
+export async function adoptAll(context: EdgeContext): Promise<{ adopted: number; lost: number }> {
+  const rows = context.registry.sandboxes.live();
+  const counts = { adopted: 0, lost: 0 };
+  const queue = [...rows];
+  const worker = async () => {
+    for (let row = queue.shift(); row; row = queue.shift()) {
+      const alive = await adoptOne(context, row);
+      counts[alive ? 'adopted' : 'lost'] += 1;
+      context.metrics.adopted.inc({ result: alive ? 'adopted' : 'lost' });
+    }
+  };
+  await Promise.all(Array.from({ length: ADOPT_AT_ONCE }, worker));
+  const known = new Set(context.boxes.keys());
+  for (const driver of context.drivers.values()) {
+    const swept = await driver.sweep(known);
+    if (swept.length > 0)
+      context.log.info({ kind: driver.kind, swept: swept.length }, 'leftovers of dead sandboxes were removed');
+  }
+  return counts;
+}
+
+async function adoptOne(context: EdgeContext, row: SandboxRow): Promise<boolean> {
+  const box = loadBox(context, row);
+  try {
+    if (row.state === 'creating' || !row.record) return forgetCreate(box);
+    await takeOver(box);
+    return true;
+  } catch (thrown) {
+    const error = VivError.from(thrown);
+    context.log.warn({ err: error, sandbox: row.id }, 'a sandbox could not be adopted');
+    await giveUp(box, error);
+    return false;
+  }
+}
+
+/** The box as its row and journal tell; commands without an end record wait to be resumed. */
+function loadBox(context: EdgeContext, row: SandboxRow): Box {
+  const replay = replayExecs();
+  const journal = Journal.load(sandboxDir(context.stateDir, row.id), context.clock, context.files, replay.take);
+  const box = new Box(context, row, journal);
+  replay.into(box);
+  context.boxes.set(row.id, box);
+  return box;
+}
+
+async function takeOver(box: Box): Promise<void> {
+  const { context, row } = box;
+  box.releaseLayers = context.images.reacquire(row.layers).release;
+  box.handle = await context.drivers.get(row.kind)!.adopt(row.record!);
+  if (row.state === 'ending') return void (await finishEnding(box));
+  if (row.state === 'paused' || row.state === 'pausing') return void (await takeOverFrozen(box));
+  if (row.state === 'resuming') await box.handle.resume();
+  await openBoxCell(box);
+  if (row.state === 'resuming') box.step('running');
+  watchEnd(box);
+  armTimeouts(box);
+}
+
+/** A frozen guest answers nobody: its stream is opened when it is resumed. */
+async function takeOverFrozen(box: Box): Promise<void> {
+  await box.handle!.pause();
+  if (box.row.state === 'pausing') box.step('paused');
+  watchEnd(box);
+  armTimeouts(box);
+}
+
+/** The process died while making it: the driver sweeps what there was, and its idempotency key may be used again. */
+function forgetCreate(box: Box): false {
+  Object.assign(box.row, {
+    endReason: 'create_failed',
+    error: 'the node restarted while it was being created',
+    errorCode: 'connection_lost',
+  });
+  box.context.registry.idempotency.forget(box.id);
+  closeBox(box, box.row.state === 'ending' ? 'ended' : 'failed');
+  return false;
+}
+
+async function giveUp(box: Box, error: VivError): Promise<void> {
+  if (box.row.state === 'ending') await finishEnding(box).catch(() => {});
+  else await endBox(box, 'lost', error.message).catch(() => {});
+}

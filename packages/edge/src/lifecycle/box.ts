@@ -1,0 +1,155 @@
+import { join } from 'node:path';
+import { checkStep, type Deadline } from '@vivarium/core';
+import { type JournalRecord, type SandboxState, VivError } from '@vivarium/protocol';
+import type { Cell } from '../cell/cell.ts';
+import type { CellHandle } from '../drivers/driver.ts';
+import type { Signs } from '../exec/annotation.ts';
+import type { RunningExec } from '../exec/running-exec.ts';
+import type { Journal } from '../journal/journal.ts';
+import { type SandboxRow, toSandbox } from '../registry/sandbox-row.ts';
+import type { EdgeContext } from './context.ts';
+
+/** A key's earlier request and the exec it made. */
+export type ExecKey = { requestHash: string; exec: string };
+
+/** A live sandbox in memory: its row, its journal and, while it runs, its cell. Thousands of them exist: keep it small. */
+export class Box {
+  readonly context: EdgeContext;
+  readonly row: SandboxRow;
+  readonly journal: Journal;
+  handle: CellHandle | null = null;
+  cell: Cell | null = null;
+  /** Gives the image's layers back. */
+  releaseLayers: (() => void) | null = null;
+  readonly execs = new Map<string, RunningExec>();
+  /** Idempotency keys of execs; made when the first one comes. */
+  execKeys: Map<string, ExecKey> | null = null;
+  execsTotal = 0;
+  /** Streams that are open (files, ports): as long as there are some, it is not idle. */
+  open = 0;
+  lastTrafficMs: number;
+  ttl: Deadline | null = null;
+  idle: Deadline | null = null;
+  /** Settles when creating is over, however. */
+  creating: Promise<void> | null = null;
+  /** Settles when it has ended. */
+  ending: Promise<void> | null = null;
+  /** What is to be stopped with the cell: reach listeners. */
+  readonly onEnd: (() => void)[] = [];
+  /** Bytes its endpoints had used before a restart of the edge, by port. */
+  reachBytes: Map<number, number> | null = null;
+  /** Counters when somebody last looked. */
+  oomKills = 0;
+  #pidsDenied = 0;
+  #tail: Promise<unknown> = Promise.resolve();
+
+  constructor(context: EdgeContext, row: SandboxRow, journal: Journal) {
+    this.context = context;
+    this.row = row;
+    this.journal = journal;
+    this.lastTrafficMs = context.clock.now();
+  }
+
+  get id(): string {
+    return this.row.id;
+  }
+
+  get dir(): string {
+    return this.journal.dir;
+  }
+
+  /** Traffic: the idle time starts anew. */
+  touch(): void {
+    this.lastTrafficMs = this.context.clock.now();
+  }
+
+  /** Takes the step, with other changes of the row; on disk and told when it returns. */
+  step(to: SandboxState, change: Partial<SandboxRow> = {}): void {
+    checkStep(this.id, this.row.state, to);
+    Object.assign(this.row, change, { state: to });
+    this.context.registry.sandboxes.update(this.row);
+    const { endReason, error } = this.row;
+    this.note('state', { state: to, ...(endReason ? { endReason } : {}), ...(error ? { error } : {}) });
+    this.context.hub.publish(toSandbox(this.row));
+  }
+
+  /** Changes the row without a step. */
+  change(change: Partial<SandboxRow>): void {
+    Object.assign(this.row, change);
+    this.context.registry.sandboxes.update(this.row);
+    this.context.hub.publish(toSandbox(this.row));
+  }
+
+  /** Journals something that is not worth failing for: a full disk is logged, and what comes after the end is dropped. */
+  note(type: JournalRecord['type'], data: Record<string, unknown>): void {
+    if (this.journal.closed) return;
+    try {
+      this.journal.append({ type, data });
+    } catch (err) {
+      this.context.log.error({ err, sandbox: this.id }, 'a journal record was lost');
+    }
+  }
+
+  /** The guest's end of a running sandbox. Throws what is in the way: `sandbox_dead`, `sandbox_paused`, `state_conflict`. */
+  requireCell(): Cell {
+    const { state } = this.row;
+    if (state === 'running' && this.cell) return this.cell;
+    if (state === 'paused' || state === 'pausing')
+      throw new VivError('sandbox_paused', `sandbox ${this.id} is ${state}`, { details: { id: this.id } });
+    if (state === 'ending' || state === 'ended' || state === 'failed') throw deadError(this.row);
+    throw new VivError('state_conflict', `sandbox ${this.id} is ${state}`, { details: { id: this.id, state } });
+  }
+
+  /** One at a time: pausing, resuming, forking, ending. */
+  exclusive<T>(work: () => Promise<T>): Promise<T> {
+    const result = this.#tail.then(work);
+    this.#tail = result.catch(() => {});
+    return result;
+  }
+
+  /** The kernel's counters against the last look, or null when they can't be read. */
+  async readSigns(): Promise<Signs | null> {
+    try {
+      const usage = await this.handle!.usage();
+      const signs: Signs = {
+        oomKills: usage.oomKills,
+        oomKillsSince: usage.oomKills - this.oomKills,
+        pidsDeniedSince: usage.pidsDenied - this.#pidsDenied,
+        diskFull: usage.diskLimitBytes > 0 && usage.diskBytes >= usage.diskLimitBytes * 0.985,
+      };
+      this.oomKills = usage.oomKills;
+      this.#pidsDenied = usage.pidsDenied;
+      return signs;
+    } catch {
+      return null;
+    }
+  }
+
+  /** Cancels TTL and idle time-out. */
+  disarm(): void {
+    this.context.deadlines.cancel(this.ttl);
+    this.context.deadlines.cancel(this.idle);
+    this.ttl = null;
+    this.idle = null;
+  }
+
+  execEnded(exec: RunningExec): void {
+    this.execs.delete(exec.id);
+    this.touch();
+    this.context.endedExecs.add(exec);
+    this.context.metrics.execEnded(exec);
+  }
+}
+
+/** What a request to an ended sandbox is answered with. */
+export function deadError(row: SandboxRow): VivError {
+  const why = row.endReason ? ` (${row.endReason})` : '';
+  return new VivError('sandbox_dead', `sandbox ${row.id} has ended${why}`, {
+    details: { id: row.id, state: row.state, endReason: row.endReason },
+  });
+}
+
+/** Where a sandbox's journal and outputs are. */
+export function sandboxDir(stateDir: string, id: string): string {
+  return join(stateDir, 'sandboxes', id);
+}

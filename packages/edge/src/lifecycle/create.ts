@@ -1,0 +1,157 @@
+import { type SandboxCreate, VivError } from '@vivarium/protocol';
+import type { Idempotency, Owner } from '../edge.ts';
+import { Journal } from '../journal/journal.ts';
+import type { SandboxRow } from '../registry/sandbox-row.ts';
+import { Box, sandboxDir } from './box.ts';
+import { checkStillCreating, openBoxCell, watchEnd } from './connect.ts';
+import type { EdgeContext } from './context.ts';
+import { closeBox, stopCell } from './end.ts';
+import { armTimeouts } from './timeouts.ts';
+
+/** What a fork starts from: another sandbox's scratch. */
+export type Origin = { scratchFrom: string };
+
+/** Writes the sandbox down, boots it, and returns it running. On an error nothing of it is left but its row and journal. */
+export async function createBox(
+  context: EdgeContext,
+  request: SandboxCreate,
+  owner: Owner,
+  idempotency?: Idempotency,
+  origin?: Origin,
+): Promise<Box> {
+  const box = writeDown(context, request, owner, idempotency);
+  const began = context.clock.monotonicMs();
+  const booting = context.createGate.run(() => boot(box, origin));
+  box.creating = booting.then(
+    () => {},
+    () => {},
+  );
+  try {
+    await booting;
+    context.metrics.created(context.clock.monotonicMs() - began);
+    return box;
+  } catch (error) {
+    context.metrics.createFailed.inc({ code: VivError.from(error).code });
+    throw error;
+  }
+}
+
+/** The row, before anything is made. */
+function writeDown(
+  context: EdgeContext,
+  request: SandboxCreate,
+  owner: Owner,
+  idempotency: Idempotency | undefined,
+): Box {
+  const row = newRow(context, request, owner);
+  const { registry, clock, files } = context;
+  registry.transaction(() => {
+    registry.sandboxes.insert(row);
+    if (idempotency)
+      registry.idempotency.put(
+        owner.keyId,
+        idempotency.key,
+        { requestHash: idempotency.requestHash, sandbox: row.id },
+        clock.now(),
+      );
+  });
+  try {
+    const box = new Box(context, row, Journal.create(sandboxDir(context.stateDir, row.id), clock, files));
+    box.journal.append({ type: 'sandbox', data: requestRecord(request) });
+    context.boxes.set(row.id, box);
+    return box;
+  } catch (error) {
+    registry.transaction(() => {
+      registry.idempotency.forget(row.id);
+      registry.sandboxes.delete(row.id);
+    });
+    throw error;
+  }
+}
+
+async function boot(box: Box, origin: Origin | undefined): Promise<void> {
+  const { context, row } = box;
+  try {
+    checkStillCreating(box);
+    const driver = context.drivers.get(row.kind)!;
+    const acquired = await context.images.acquire(row.image);
+    box.releaseLayers = acquired.release;
+    row.layers = acquired.layers.map(({ digest }) => digest);
+    checkStillCreating(box);
+    const { id, limits, env } = row;
+    const spec = { id, hostname: row.name ?? id, layers: acquired.layers, limits, env, ...origin };
+    await driver.prepare(spec);
+    checkStillCreating(box);
+    box.handle = await driver.start(spec);
+    row.record = box.handle.record;
+    checkStillCreating(box);
+    await openBoxCell(box);
+    checkStillCreating(box);
+    const now = context.clock.now();
+    box.step('running', { startedAt: now, expiresAt: now + row.ttlS * 1000 });
+    box.creating = null;
+    watchEnd(box);
+    armTimeouts(box);
+  } catch (thrown) {
+    throw await undo(box, VivError.from(thrown));
+  }
+}
+
+/** Takes back whatever was made and says what the create is answered with. */
+async function undo(box: Box, error: VivError): Promise<VivError> {
+  const { context, row } = box;
+  stopCell(box);
+  await box.handle
+    ?.destroy()
+    .catch((err) => context.log.error({ err, sandbox: box.id }, 'undoing a create failed; the next start sweeps it'));
+  context.registry.idempotency.forget(box.id);
+  if (row.state === 'ending') closeBox(box, 'ended');
+  else {
+    Object.assign(row, { endReason: 'create_failed', error: error.message, errorCode: error.code });
+    closeBox(box, 'failed');
+  }
+  if (error.code === 'internal') context.log.error({ err: error, sandbox: box.id }, 'a create failed');
+  return error;
+}
+
+function newRow(context: EdgeContext, request: SandboxCreate, owner: Owner): SandboxRow {
+  const { config } = context.images.get(request.image);
+  return {
+    id: context.newId(),
+    keyId: owner.keyId,
+    state: 'creating',
+    name: request.name ?? null,
+    kind: request.kind,
+    image: request.image,
+    labels: request.labels,
+    limits: request.limits,
+    env: { ...config.env, ...request.env },
+    cwd: request.cwd ?? config.cwd ?? null,
+    user: request.user ?? config.user ?? null,
+    ttlS: request.ttlS,
+    idleTimeoutS: request.idleTimeoutS,
+    onTimeout: request.onTimeout,
+    lease: request.lease ?? null,
+    reach: request.reach,
+    token: Buffer.from(context.random.bytes(24)).toString('base64url'),
+    createdAt: context.clock.now(),
+    startedAt: null,
+    endedAt: null,
+    expiresAt: null,
+    endReason: null,
+    error: null,
+    errorCode: null,
+    record: null,
+    layers: [],
+  };
+}
+
+/** The request as the journal shows it: no values of variables, no headers. */
+function requestRecord(request: SandboxCreate): Record<string, unknown> {
+  const { env, reach, ...rest } = request;
+  return {
+    ...rest,
+    envNames: Object.keys(env),
+    reach: reach.map(({ headers, ...endpoint }) => ({ ...endpoint, headerNames: Object.keys(headers ?? {}) })),
+  };
+}

@@ -1,0 +1,70 @@
+import type { Image, SandboxCreate } from '@vivarium/protocol';
+import type { Box } from './box.ts';
+import type { Origin } from './create.ts';
+import { endBox } from './end.ts';
+import { whileFrozen } from './pause.ts';
+
+/**
+ * New sandboxes that start with the files of this one as they are now (nothing of its memory). All or none: when one can't be made, the
+ * others are ended again.
+ */
+export async function forkBox(
+  box: Box,
+  count: number,
+  labels: Record<string, string> | undefined,
+  make: (request: SandboxCreate, origin: Origin) => Promise<Box>,
+): Promise<Box[]> {
+  const { handle } = box;
+  const scratchFrom = await whileFrozen(box, () => handle!.snapshotScratch(`fork-${box.context.newId()}`));
+  try {
+    const request = forkRequest(box, labels);
+    const made = await Promise.allSettled(Array.from({ length: count }, () => make(request, { scratchFrom })));
+    const boxes = made.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : []));
+    const failed = made.find((result) => result.status === 'rejected');
+    if (!failed) return boxes;
+    await Promise.allSettled(boxes.map((each) => endBox(each, 'killed', 'another fork of the same call failed')));
+    throw failed.reason;
+  } finally {
+    await handle!.dropSnapshot(scratchFrom);
+  }
+}
+
+/** A new layer of what changed since the image, and an image of both. */
+export async function snapshotBox(box: Box, image: string, labels?: Record<string, string>): Promise<Image> {
+  return whileFrozen(box, async () => {
+    const exported = await box.handle!.exportChanges();
+    try {
+      const { upperDir, idShift } = exported;
+      const made = await box.context.images.commit({
+        name: image,
+        parent: box.row.image,
+        upperDir,
+        idShift,
+        createdBy: 'snapshot',
+        ...(labels ? { labels } : {}),
+      });
+      box.note('state', { snapshot: image, digest: made.digest });
+      return made;
+    } finally {
+      await exported.release();
+    }
+  });
+}
+
+function forkRequest(box: Box, labels: Record<string, string> | undefined): SandboxCreate {
+  const { row } = box;
+  return {
+    image: row.image,
+    kind: row.kind,
+    labels: labels ?? row.labels,
+    env: row.env,
+    ...(row.cwd ? { cwd: row.cwd } : {}),
+    ...(row.user ? { user: row.user } : {}),
+    limits: row.limits,
+    ttlS: row.ttlS,
+    idleTimeoutS: row.idleTimeoutS,
+    onTimeout: row.onTimeout,
+    ...(row.lease ? { lease: row.lease } : {}),
+    reach: row.reach,
+  };
+}

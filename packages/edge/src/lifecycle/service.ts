@@ -1,0 +1,217 @@
+import { decodeCursor, isFinal, pageOf } from '@vivarium/core';
+import {
+  type Change,
+  type Image,
+  type JournalRecord,
+  type ProcessInfo,
+  type Sandbox,
+  type SandboxCreate,
+  type SandboxState,
+  type SandboxUpdate,
+  type Stats,
+  VivError,
+} from '@vivarium/protocol';
+import type { Idempotency, Owner, PageOf, PageRequest, SandboxService } from '../edge.ts';
+import { journalPath, readPage } from '../journal/journal.ts';
+import { readRecords } from '../journal/journal-file.ts';
+import { type SandboxRow, toSandbox } from '../registry/sandbox-row.ts';
+import type { SandboxFilter } from '../registry/sandbox-table.ts';
+import { Admission } from './admission.ts';
+import { type Box, sandboxDir } from './box.ts';
+import type { EdgeContext } from './context.ts';
+import { createBox, type Origin } from './create.ts';
+import { endBox } from './end.ts';
+import { requireBox, requireRow } from './find.ts';
+import { forkBox, snapshotBox } from './fork.ts';
+import { pauseBox, resumeBox } from './pause.ts';
+import { pruneEnded } from './retention.ts';
+import { armTimeouts } from './timeouts.ts';
+
+/** Sandboxes: made, watched, changed, ended. */
+export class Sandboxes implements SandboxService {
+  readonly #context: EdgeContext;
+  readonly #admission: Admission;
+
+  constructor(context: EdgeContext) {
+    this.#context = context;
+    this.#admission = new Admission(context);
+  }
+
+  async create(request: SandboxCreate, owner: Owner, idempotency?: Idempotency): Promise<Sandbox> {
+    const before = idempotency && this.#context.registry.idempotency.get(owner.keyId, idempotency.key);
+    if (before) return this.#repeat(before, idempotency);
+    return toSandbox((await this.#make(request, owner, idempotency)).row, true);
+  }
+
+  get(id: string): Sandbox {
+    return toSandbox(this.#row(id), true);
+  }
+
+  list(filter: SandboxFilter, page: PageRequest): PageOf<Sandbox> {
+    const before = page.cursor === undefined ? undefined : decodeCursor(page.cursor);
+    const rows = this.#context.registry.sandboxes.list(filter, before, page.limit + 1);
+    return pageOf(
+      rows.map((row) => toSandbox(row)),
+      page.limit,
+      ({ id }) => id,
+    );
+  }
+
+  update(id: string, change: SandboxUpdate): Sandbox {
+    const box = this.#box(id);
+    const { ttlS, idleTimeoutS, labels } = change;
+    box.change({
+      ...(ttlS === undefined ? {} : { ttlS, expiresAt: this.#context.clock.now() + ttlS * 1000 }),
+      ...(idleTimeoutS === undefined ? {} : { idleTimeoutS }),
+      ...(labels === undefined ? {} : { labels }),
+    });
+    if (box.row.state === 'running' || box.row.state === 'paused') armTimeouts(box);
+    return toSandbox(box.row);
+  }
+
+  async kill(id: string): Promise<Sandbox> {
+    const box = this.#context.boxes.get(id);
+    if (!box) return toSandbox(this.#row(id));
+    await endBox(box, 'killed');
+    pruneEnded(this.#context);
+    return toSandbox(box.row);
+  }
+
+  async pause(id: string): Promise<Sandbox> {
+    const box = this.#box(id);
+    await pauseBox(box);
+    armTimeouts(box);
+    return toSandbox(box.row);
+  }
+
+  async resume(id: string): Promise<Sandbox> {
+    const box = this.#box(id);
+    await resumeBox(box);
+    armTimeouts(box);
+    return toSandbox(box.row);
+  }
+
+  async wait(id: string, states: SandboxState[], waitMs: number): Promise<Sandbox> {
+    const now = this.#row(id);
+    if (states.includes(now.state) || isFinal(now.state)) return toSandbox(now);
+    return new Promise((resolve) => {
+      const finish = () => {
+        off();
+        cancel();
+        resolve(toSandbox(this.#row(id)));
+      };
+      const off = this.#context.hub.on(id, ({ state }) => {
+        if (states.includes(state) || isFinal(state)) finish();
+      });
+      const cancel = this.#context.clock.after(waitMs, finish);
+    });
+  }
+
+  async stats(id: string): Promise<Stats> {
+    const box = this.#box(id);
+    if (!box.handle) throw new VivError('state_conflict', `sandbox ${id} is ${box.row.state}`, { details: { id } });
+    const { pidsDenied: _, ...usage } = await box.handle.usage();
+    return {
+      at: new Date(this.#context.clock.now()).toISOString(),
+      ...usage,
+      execsRunning: box.execs.size,
+      execsTotal: box.execsTotal,
+    };
+  }
+
+  async processes(id: string): Promise<ProcessInfo[]> {
+    return this.#box(id).requireCell().processes();
+  }
+
+  async *changes(id: string): AsyncGenerator<Change> {
+    const box = this.#box(id);
+    if (box.row.state !== 'paused') box.requireCell();
+    yield* box.handle!.changes();
+  }
+
+  async fork(id: string, count: number, labels: Record<string, string> | undefined, owner: Owner): Promise<Sandbox[]> {
+    this.#admission.check(owner, count);
+    const make = (request: SandboxCreate, origin: Origin) => this.#make(request, owner, undefined, origin);
+    const boxes = await forkBox(this.#box(id), count, labels, make);
+    return boxes.map(({ row }) => toSandbox(row, true));
+  }
+
+  async snapshot(id: string, image: string, labels?: Record<string, string>): Promise<Image> {
+    return snapshotBox(this.#box(id), image, labels);
+  }
+
+  async logs(id: string, after: number, limit: number): Promise<JournalRecord[]> {
+    const { stateDir } = this.#context;
+    return readPage(journalPath(sandboxDir(stateDir, this.#row(id).id)), after, limit);
+  }
+
+  async *followLogs(id: string, after: number, signal: AbortSignal): AsyncGenerator<JournalRecord> {
+    const box = this.#context.boxes.get(id);
+    if (box) yield* box.journal.follow(after, signal);
+    else
+      for await (const record of readRecords(
+        journalPath(sandboxDir(this.#context.stateDir, this.#row(id).id)),
+        after,
+      )) {
+        if (signal.aborted) return;
+        yield record;
+      }
+  }
+
+  events(filter: { id?: string; label?: string }, signal: AbortSignal): AsyncIterable<Sandbox> {
+    if (filter.id !== undefined) this.#row(filter.id);
+    return this.#context.hub.stream(filter.id, (sandbox) => hasLabel(sandbox, filter.label), signal);
+  }
+
+  token(id: string): string {
+    return this.#row(id).token;
+  }
+
+  touch(id: string): void {
+    this.#context.boxes.get(id)?.touch();
+  }
+
+  async #make(request: SandboxCreate, owner: Owner, idempotency?: Idempotency, origin?: Origin): Promise<Box> {
+    const { drivers, registry } = this.#context;
+    if (!drivers.has(request.kind)) {
+      throw new VivError(
+        'unsupported',
+        `this node has no ${request.kind} sandboxes, only: ${[...drivers.keys()].join(', ')}`,
+        { details: { kind: request.kind } },
+      );
+    }
+    if (request.lease !== undefined && !registry.leases.has(request.lease)) {
+      throw new VivError('lease_not_found', `there is no lease ${request.lease}`, { details: { id: request.lease } });
+    }
+    this.#admission.check(owner);
+    return createBox(this.#context, request, owner, idempotency, origin);
+  }
+
+  /** The answer to a create that came before with the same key; waits for it when it is still under way. */
+  async #repeat(before: { requestHash: string; sandbox: string }, { key, requestHash }: Idempotency): Promise<Sandbox> {
+    if (before.requestHash !== requestHash) {
+      throw new VivError('idempotency_mismatch', `key "${key}" was used for another create`, {
+        details: { sandbox: before.sandbox },
+      });
+    }
+    await this.#context.boxes.get(before.sandbox)?.creating;
+    const row = this.#row(before.sandbox);
+    if (row.state === 'failed') throw new VivError(row.errorCode ?? 'internal', row.error ?? 'the create failed');
+    return toSandbox(row, true);
+  }
+
+  #row(id: string): SandboxRow {
+    return requireRow(this.#context, id);
+  }
+
+  #box(id: string): Box {
+    return requireBox(this.#context, id);
+  }
+}
+
+/** `key=value`, or a key that is there. */
+function hasLabel(sandbox: Sandbox, label: string | undefined): boolean {
+  if (label === undefined) return true;
+  const cut = label.indexOf('=');
+  return cut < 0 ? label in sandbox.labels : sandbox.labels[label.slice(0, cut)] === label.slice(cut + 1);
+}

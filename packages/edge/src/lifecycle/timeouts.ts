@@ -1,0 +1,43 @@
+import type { EndReason } from '@vivarium/protocol';
+import type { Box } from './box.ts';
+import { endBox } from './end.ts';
+import { pauseBox } from './pause.ts';
+
+/** (Re-)arms TTL and idle time-out from the row. Called when it starts to run, resumes, or its times are changed. */
+export function armTimeouts(box: Box): void {
+  const { deadlines } = box.context;
+  box.disarm();
+  const { expiresAt, idleTimeoutS, state } = box.row;
+  if (expiresAt !== null) box.ttl = deadlines.add(expiresAt, () => void timedOut(box, 'ttl'));
+  if (idleTimeoutS !== null && state === 'running') {
+    box.touch();
+    box.idle = deadlines.add(box.lastTrafficMs + idleTimeoutS * 1000, () => checkIdle(box));
+  }
+}
+
+/** Running commands and open streams are traffic; so the deadline is looked at again rather than moved at every byte. */
+function checkIdle(box: Box): void {
+  const { idleTimeoutS, state } = box.row;
+  if (idleTimeoutS === null || state !== 'running') return;
+  if (box.execs.size > 0 || box.open > 0) box.touch();
+  const due = box.lastTrafficMs + idleTimeoutS * 1000;
+  if (due <= box.context.clock.now()) void timedOut(box, 'idle');
+  else box.idle = box.context.deadlines.add(due, () => checkIdle(box));
+}
+
+async function timedOut(box: Box, reason: EndReason): Promise<void> {
+  try {
+    if (box.row.onTimeout === 'kill') await endBox(box, reason);
+    else await holdBox(box, reason);
+  } catch (err) {
+    box.context.log.error({ err, sandbox: box.id, reason }, 'the time-out could not be carried out');
+  }
+}
+
+/** Freezes a sandbox and stops its clock: nothing ends it but a call. */
+export async function holdBox(box: Box, reason: EndReason): Promise<void> {
+  box.note('state', { held: reason });
+  box.change({ expiresAt: null });
+  if (box.row.state === 'running') await pauseBox(box);
+  box.disarm();
+}

@@ -1,0 +1,154 @@
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { type Clock, createIdSource, Deadlines, type Random, systemClock, systemRandom } from '@vivarium/core';
+import type { ImageStore } from '@vivarium/layers/store.ts';
+import type { Logger } from 'pino';
+import type { Registry as PromRegistry } from 'prom-client';
+import { Cell } from './cell/cell.ts';
+import type { Driver } from './drivers/driver.ts';
+import type { Edge } from './edge.ts';
+import { EndedExecs } from './exec/ended-execs.ts';
+import { Execs } from './exec/service.ts';
+import { Files } from './files/service.ts';
+import { Images } from './images/service.ts';
+import { DescriptorCache } from './journal/descriptor-cache.ts';
+import { Leases } from './leases/service.ts';
+import { adoptAll } from './lifecycle/adopt.ts';
+import type { EdgeContext, EdgeLimits } from './lifecycle/context.ts';
+import { endBox, stopCell } from './lifecycle/end.ts';
+import { EventHub } from './lifecycle/event-hub.ts';
+import { Gate } from './lifecycle/gate.ts';
+import { pruneEnded } from './lifecycle/retention.ts';
+import { Sandboxes } from './lifecycle/service.ts';
+import { EdgeMetrics } from './metrics/edge-metrics.ts';
+import { Info } from './metrics/info.ts';
+import { Reaches } from './ports/reach.ts';
+import { Ports } from './ports/service.ts';
+import { Registry } from './registry/registry.ts';
+
+const MIB = 1_048_576;
+
+export const EDGE_LIMITS: EdgeLimits = {
+  createConcurrency: 10,
+  createQueue: 2048,
+  sandboxes: 16_384,
+  execsPerSandbox: 512,
+  minFreeDiskBytes: 1024 * MIB,
+  minFreeMemoryBytes: 256 * MIB,
+  keepEndedMs: 7 * 86_400_000,
+  keepEnded: 10_000,
+  journalBytes: 256 * MIB,
+};
+
+export type EdgeOptions = {
+  stateDir: string;
+  drivers: Driver[];
+  images: ImageStore;
+  log: Logger;
+  clock?: Clock;
+  random?: Random;
+  /** Where the metrics are registered. */
+  metrics?: PromRegistry;
+  limits?: Partial<EdgeLimits>;
+  version?: string;
+  /** Tests put a fake guest here. */
+  openCell?: EdgeContext['openCell'];
+};
+
+export type OpenEdge = Edge & {
+  /** Takes no new sandboxes, commands or imports from now on; what runs goes on. */
+  drain(): void;
+  /** Ends every sandbox (`node_down`). */
+  endAll(): Promise<void>;
+  /** Is a layer used by a live sandbox? */
+  usesLayer(digest: string): boolean;
+  /** What the start found of a former run. */
+  readonly adopted: { adopted: number; lost: number };
+  /** Lets go without ending anything: the next open adopts. */
+  close(): Promise<void>;
+};
+
+/** Opens the edge of one node: adopts what lives, then serves. */
+export async function openEdge(options: EdgeOptions): Promise<OpenEdge> {
+  const context = makeContext(options);
+  const reaches = new Reaches();
+  context.onRunning = (box) => reaches.arm(box);
+  const adopted = await adoptAll(context);
+  const leases = new Leases(context);
+  pruneEnded(context, true);
+  return {
+    sandboxes: new Sandboxes(context),
+    execs: new Execs(context),
+    files: new Files(context),
+    ports: new Ports(context),
+    leases,
+    images: new Images(context),
+    info: new Info(context, options.version ?? '0.1.0'),
+    adopted,
+    drain: () => {
+      context.draining = true;
+    },
+    endAll: () => endAll(context),
+    usesLayer: (digest) => [...context.boxes.values()].some(({ row }) => row.layers.includes(digest)),
+    close: () => close(context, reaches),
+  };
+}
+
+function makeContext(options: EdgeOptions): EdgeContext {
+  const { stateDir, drivers, images, log, clock = systemClock, random = systemRandom, openCell = Cell.open } = options;
+  const limits = { ...EDGE_LIMITS, ...options.limits };
+  mkdirSync(join(stateDir, 'sandboxes'), { recursive: true, mode: 0o700 });
+  return {
+    stateDir,
+    clock,
+    random,
+    newId: createIdSource(clock, random),
+    log,
+    limits,
+    registry: new Registry(join(stateDir, 'edge.db')),
+    files: new DescriptorCache(),
+    deadlines: new Deadlines(clock),
+    drivers: new Map(drivers.map((driver) => [driver.kind, driver])),
+    images,
+    metrics: new EdgeMetrics(options.metrics),
+    hub: new EventHub(),
+    endedExecs: new EndedExecs(),
+    createGate: new Gate('creates', limits.createConcurrency, limits.createQueue),
+    boxes: new Map(),
+    openCell,
+    onRunning: async () => {},
+    draining: false,
+  };
+}
+
+const END_AT_ONCE = 16;
+
+async function endAll(context: EdgeContext): Promise<void> {
+  context.draining = true;
+  const queue = [...context.boxes.values()];
+  const worker = async () => {
+    for (let box = queue.shift(); box; box = queue.shift()) {
+      await endBox(box, 'node_down').catch((err) => context.log.error({ err }, 'a sandbox could not be ended'));
+    }
+  };
+  await Promise.all(Array.from({ length: END_AT_ONCE }, worker));
+}
+
+/** Creates under way are waited for; then every connection is dropped, and the guests keep what they have. */
+async function close(context: EdgeContext, reaches: Reaches): Promise<void> {
+  context.draining = true;
+  await Promise.all(
+    [...context.boxes.values()]
+      .map((box) => box.creating ?? box.ending)
+      .filter((busy) => busy !== null)
+      .map((busy) => busy.catch(() => {})),
+  );
+  context.deadlines.close();
+  for (const box of context.boxes.values()) {
+    stopCell(box);
+    box.journal.close();
+  }
+  reaches.close();
+  context.files.close();
+  context.registry.close();
+}

@@ -1,0 +1,199 @@
+import {
+  createServer,
+  Agent as HttpAgent,
+  request as httpRequest,
+  type IncomingHttpHeaders,
+  type IncomingMessage,
+  type RequestOptions,
+  type ServerResponse,
+} from 'node:http';
+import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
+import type { Duplex } from 'node:stream';
+import { pipeline } from 'node:stream';
+import { VivError } from '@vivarium/protocol';
+import { overLimit, type ReachUse } from './reach.ts';
+import type { Traffic } from './traffic.ts';
+
+const CONNECT_MS = 30_000;
+const PATH_JOURNAL_CHARS = 2000;
+/** RFC 9110, 7.6.1: they concern one connection only. */
+const HOP_BY_HOP = new Set([
+  'connection',
+  'keep-alive',
+  'proxy-authenticate',
+  'proxy-authorization',
+  'proxy-connection',
+  'te',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+]);
+
+type Connection = { use: ReachUse; traffic: Traffic };
+
+/**
+ * Forwards HTTP requests that come out of sandboxes, body and answer streamed both ways (server-sent events and WebSockets too). The
+ * endpoint's secrets are added here, on the way out: the sandbox never sees them.
+ */
+export class ReachProxy {
+  readonly #connections = new WeakMap<object, Connection>();
+  readonly #http = new HttpAgent({ keepAlive: true, maxFreeSockets: 64 });
+  readonly #https = new HttpsAgent({ keepAlive: true, maxFreeSockets: 64 });
+  readonly #server = createServer({ requestTimeout: 0, keepAliveTimeout: 65_000 });
+
+  constructor() {
+    this.#server.on('request', (request, response) => this.#forward(request, response));
+    this.#server.on('upgrade', (request, socket, head) => this.#upgrade(request, socket, head));
+    this.#server.on('clientError', (_error, socket) => socket.destroy());
+  }
+
+  /** Serves one connection from inside. */
+  accept(stream: Duplex, use: ReachUse, traffic: Traffic): void {
+    this.#connections.set(stream, { use, traffic });
+    this.#server.emit('connection', stream);
+  }
+
+  close(): void {
+    this.#http.destroy();
+    this.#https.destroy();
+    this.#server.close();
+  }
+
+  #forward(request: IncomingMessage, response: ServerResponse): void {
+    const { use, traffic } = this.#connections.get(request.socket)!;
+    const journal = journalCall(use, request, traffic);
+    if (use.bytes > use.reach.maxBytes) return refuse(response, overLimit(use), journal);
+    const upstream = this.#request(use, request, {});
+    upstream.on('response', (answer) => {
+      response.writeHead(
+        answer.statusCode ?? 502,
+        answer.statusMessage,
+        endToEnd(answer.headers) as IncomingHttpHeaders,
+      );
+      response.flushHeaders();
+      pipeline(answer, response, () => journal(answer.statusCode ?? 0));
+    });
+    upstream.on('error', (cause) => {
+      if (response.headersSent) return void response.destroy();
+      refuse(response, unavailable(use, cause), journal);
+    });
+    response.once('close', () => upstream.destroy());
+    request.pipe(upstream);
+  }
+
+  #upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void {
+    const { use, traffic } = this.#connections.get(request.socket)!;
+    const journal = journalCall(use, request, traffic);
+    const upstream = this.#request(use, request, { connection: 'Upgrade', upgrade: request.headers.upgrade ?? '' });
+    upstream.on('upgrade', (answer, other, otherHead) => {
+      socket.write(statusHead(answer));
+      if (otherHead.length > 0) socket.write(otherHead);
+      if (head.length > 0) other.write(head);
+      pipeline(socket, other, () => {});
+      pipeline(other, socket, () => journal(answer.statusCode ?? 101));
+    });
+    upstream.on('response', (answer) => {
+      socket.write(statusHead(answer));
+      pipeline(answer, socket, () => journal(answer.statusCode ?? 0));
+    });
+    upstream.on('error', (cause) => {
+      const { status } = unavailable(use, cause);
+      socket.end(`HTTP/1.1 ${status} Bad Gateway\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`);
+      journal(status);
+    });
+    socket.once('close', () => upstream.destroy());
+    upstream.end();
+  }
+
+  #request({ box, reach }: ReachUse, request: IncomingMessage, extra: Record<string, string>) {
+    const url = new URL(reach.url);
+    const secure = url.protocol === 'https:';
+    const options: RequestOptions = {
+      protocol: url.protocol,
+      hostname: url.hostname.replace(/^\[|\]$/g, ''),
+      port: url.port || (secure ? 443 : 80),
+      method: request.method,
+      path: url.pathname.replace(/\/$/, '') + (request.url ?? '/'),
+      agent: secure ? this.#https : this.#http,
+      headers: {
+        ...own(endToEnd(request.headers)),
+        ...extra,
+        ...reach.headers,
+        host: url.host,
+        'x-vivarium-sandbox': box.id,
+        'x-vivarium-token': box.row.token,
+      },
+    };
+    const upstream = secure ? httpsRequest(options) : httpRequest(options);
+    upstream.once('socket', (socket) => {
+      if (!socket.connecting) return;
+      const timer = setTimeout(() => upstream.destroy(new Error('no connection within 30 s')), CONNECT_MS);
+      timer.unref();
+      socket.once(secure ? 'secureConnect' : 'connect', () => clearTimeout(timer));
+      upstream.once('close', () => clearTimeout(timer));
+    });
+    return upstream;
+  }
+}
+
+/** Without what concerns the one connection, also what its Connection header names. */
+function endToEnd(headers: IncomingHttpHeaders): Record<string, string | string[]> {
+  const named = new Set((headers.connection ?? '').toLowerCase().split(/\s*,\s*/));
+  const kept: Record<string, string | string[]> = {};
+  for (const [name, value] of Object.entries(headers)) {
+    if (value !== undefined && !HOP_BY_HOP.has(name) && !named.has(name)) kept[name] = value;
+  }
+  return kept;
+}
+
+/** What only we may say is not taken from the sandbox. */
+function own(headers: Record<string, string | string[]>): Record<string, string | string[]> {
+  return Object.fromEntries(Object.entries(headers).filter(([name]) => !name.startsWith('x-vivarium-')));
+}
+
+function statusHead(answer: IncomingMessage): string {
+  const lines = [`HTTP/1.1 ${answer.statusCode} ${answer.statusMessage}`];
+  for (let i = 0; i < answer.rawHeaders.length; i += 2)
+    lines.push(`${answer.rawHeaders[i]}: ${answer.rawHeaders[i + 1]}`);
+  return `${lines.join('\r\n')}\r\n\r\n`;
+}
+
+function refuse(response: ServerResponse, error: VivError, journal: (status: number) => void): void {
+  const body = JSON.stringify(error.toBody());
+  response.writeHead(error.status, {
+    'content-type': 'application/json',
+    'content-length': Buffer.byteLength(body),
+    connection: 'close',
+  });
+  response.end(body);
+  journal(error.status);
+}
+
+function unavailable({ reach }: ReachUse, cause: unknown): VivError {
+  const why = cause instanceof Error ? cause.message || (cause as NodeJS.ErrnoException).code : String(cause);
+  return new VivError('reach_unavailable', `the endpoint behind port ${reach.port} did not answer: ${why}`, {
+    details: { port: reach.port },
+    cause,
+  });
+}
+
+/** Writes a call down when it is over: method, path, status, bytes both ways, time. */
+function journalCall({ box, reach }: ReachUse, request: IncomingMessage, traffic: Traffic): (status: number) => void {
+  const { clock } = box.context;
+  const began = clock.monotonicMs();
+  const { bytesIn, bytesOut } = traffic;
+  let written = false;
+  return (status) => {
+    if (written) return;
+    written = true;
+    box.note('reach', {
+      port: reach.port,
+      method: request.method,
+      path: (request.url ?? '').slice(0, PATH_JOURNAL_CHARS),
+      status,
+      bytesOut: traffic.bytesOut - bytesOut,
+      bytesIn: traffic.bytesIn - bytesIn,
+      durationMs: Math.round(clock.monotonicMs() - began),
+    });
+  };
+}

@@ -1,0 +1,46 @@
+import type { DatabaseSync } from 'node:sqlite';
+import { openDatabase } from './database.ts';
+import { IdempotencyTable } from './idempotency-table.ts';
+import { LeaseTable } from './lease-table.ts';
+import { SandboxTable } from './sandbox-table.ts';
+
+/** The edge's SQLite database: sandboxes, leases, idempotency keys and what the node is called. */
+export class Registry {
+  readonly #db: DatabaseSync;
+  readonly sandboxes: SandboxTable;
+  readonly idempotency: IdempotencyTable;
+  readonly leases: LeaseTable;
+
+  constructor(path: string) {
+    this.#db = openDatabase(path);
+    this.sandboxes = new SandboxTable(this.#db);
+    this.idempotency = new IdempotencyTable(this.#db);
+    this.leases = new LeaseTable(this.#db);
+  }
+
+  /** A value that is made once and kept. */
+  once(key: string, make: () => string): string {
+    const row = this.#db.prepare('SELECT value FROM meta WHERE key = ?').get(key) as { value: string } | undefined;
+    if (row) return row.value;
+    const value = make();
+    this.#db.prepare('INSERT INTO meta (key, value) VALUES (?, ?)').run(key, value);
+    return value;
+  }
+
+  /** All or nothing. */
+  transaction<T>(work: () => T): T {
+    this.#db.exec('BEGIN IMMEDIATE');
+    try {
+      const result = work();
+      this.#db.exec('COMMIT');
+      return result;
+    } catch (error) {
+      this.#db.exec('ROLLBACK');
+      throw error;
+    }
+  }
+
+  close(): void {
+    this.#db.close();
+  }
+}

@@ -1,0 +1,63 @@
+import { isoTime } from '@vivarium/core';
+import type { EndReason, ErrorCode, Kind, Limits, Reach, Sandbox, SandboxState } from '@vivarium/protocol';
+import type { CellRecord } from '../drivers/driver.ts';
+
+/** Everything the edge knows of one sandbox, as it is written down. Times in milliseconds since the epoch. */
+export type SandboxRow = {
+  id: string;
+  keyId: string;
+  state: SandboxState;
+  name: string | null;
+  kind: Kind;
+  image: string;
+  labels: Record<string, string>;
+  limits: Limits;
+  /** Of the image's config and the request, merged. */
+  env: Record<string, string>;
+  cwd: string | null;
+  user: string | null;
+  ttlS: number;
+  idleTimeoutS: number | null;
+  onTimeout: 'kill' | 'pause';
+  lease: string | null;
+  reach: Reach[];
+  /** For direct traffic. */
+  token: string;
+  createdAt: number;
+  startedAt: number | null;
+  endedAt: number | null;
+  expiresAt: number | null;
+  endReason: EndReason | null;
+  error: string | null;
+  errorCode: ErrorCode | null;
+  /** The driver's own, once the cell has booted. */
+  record: CellRecord | null;
+  /** Digests of the image's layers. */
+  layers: string[];
+};
+
+/** The row as the API shows it: without secrets; the token only where it is asked for. */
+export function toSandbox(row: SandboxRow, withToken = false): Sandbox {
+  const time = (ms: number | null) => (ms === null ? null : isoTime(ms));
+  return {
+    id: row.id,
+    name: row.name,
+    kind: row.kind,
+    image: row.image,
+    state: row.state,
+    endReason: row.endReason,
+    error: row.error,
+    labels: row.labels,
+    limits: row.limits,
+    createdAt: isoTime(row.createdAt),
+    startedAt: time(row.startedAt),
+    endedAt: time(row.endedAt),
+    expiresAt: time(row.expiresAt),
+    idleTimeoutS: row.idleTimeoutS,
+    onTimeout: row.onTimeout,
+    lease: row.lease,
+    reach: row.reach.map(({ headers: _, ...rest }) => rest),
+    network: 'none',
+    ...(withToken ? { token: row.token } : {}),
+  };
+}

@@ -1,0 +1,105 @@
+import type { DatabaseSync, StatementSync } from 'node:sqlite';
+import { isLive } from '@vivarium/core';
+import type { SandboxState } from '@vivarium/protocol';
+import type { SandboxRow } from './sandbox-row.ts';
+
+export type SandboxFilter = { labels?: Record<string, string>; states?: SandboxState[]; lease?: string };
+
+/** Rows read at once while a filtered list is made. */
+const SCAN_ROWS = 500;
+
+/** The table of sandboxes: written before anything is answered. */
+export class SandboxTable {
+  readonly #insert: StatementSync;
+  readonly #update: StatementSync;
+  readonly #get: StatementSync;
+  readonly #delete: StatementSync;
+  readonly #live: StatementSync;
+  readonly #before: StatementSync;
+  readonly #ofLease: StatementSync;
+  readonly #total: StatementSync;
+  readonly #surplus: StatementSync;
+
+  constructor(db: DatabaseSync) {
+    this.#insert = db.prepare(
+      'INSERT INTO sandboxes (id, state, live, key_id, lease, ended_at, body) VALUES (?, ?, ?, ?, ?, ?, ?)',
+    );
+    this.#update = db.prepare(
+      'UPDATE sandboxes SET state = ?, live = ?, lease = ?, ended_at = ?, body = ? WHERE id = ?',
+    );
+    this.#get = db.prepare('SELECT body FROM sandboxes WHERE id = ?');
+    this.#delete = db.prepare('DELETE FROM sandboxes WHERE id = ?');
+    this.#live = db.prepare('SELECT body FROM sandboxes WHERE live = 1 ORDER BY id');
+    this.#before = db.prepare('SELECT body FROM sandboxes WHERE id < ? ORDER BY id DESC LIMIT ?');
+    this.#ofLease = db.prepare('SELECT body FROM sandboxes WHERE lease = ? AND id < ? ORDER BY id DESC LIMIT ?');
+    this.#total = db.prepare("SELECT seq FROM sqlite_sequence WHERE name = 'sandboxes'");
+    this.#surplus = db.prepare(
+      "SELECT id FROM sandboxes WHERE live = 0 AND (ended_at < ? OR id <= coalesce((SELECT id FROM sandboxes WHERE live = 0 ORDER BY id DESC LIMIT 1 OFFSET ?), '')) LIMIT ?",
+    );
+  }
+
+  insert(row: SandboxRow): void {
+    this.#insert.run(
+      row.id,
+      row.state,
+      isLive(row.state) ? 1 : 0,
+      row.keyId,
+      row.lease,
+      row.endedAt,
+      JSON.stringify(row),
+    );
+  }
+
+  update(row: SandboxRow): void {
+    this.#update.run(row.state, isLive(row.state) ? 1 : 0, row.lease, row.endedAt, JSON.stringify(row), row.id);
+  }
+
+  get(id: string): SandboxRow | undefined {
+    return parse(this.#get.get(id));
+  }
+
+  delete(id: string): void {
+    this.#delete.run(id);
+  }
+
+  live(): SandboxRow[] {
+    return this.#live.all().map((row) => parse(row)!);
+  }
+
+  /** Newest first, at most `limit`, older than the id `before` (if any). */
+  list(filter: SandboxFilter, before: string | undefined, limit: number): SandboxRow[] {
+    const found: SandboxRow[] = [];
+    let from = before ?? '~';
+    while (found.length < limit) {
+      const rows = filter.lease ? this.#ofLease.all(filter.lease, from, SCAN_ROWS) : this.#before.all(from, SCAN_ROWS);
+      for (const raw of rows) {
+        const row = parse(raw)!;
+        from = row.id;
+        if (found.length < limit && matches(row, filter)) found.push(row);
+      }
+      if (rows.length < SCAN_ROWS) break;
+    }
+    return found;
+  }
+
+  /** All that were ever made here. */
+  createdTotal(): number {
+    return (this.#total.get() as { seq: number } | undefined)?.seq ?? 0;
+  }
+
+  /** Ended ones that are too old, or too many. */
+  surplus(endedBeforeMs: number, keep: number, limit: number): string[] {
+    return this.#surplus.all(endedBeforeMs, keep, limit).map((row) => (row as { id: string }).id);
+  }
+}
+
+/** Does a sandbox have all the labels and one of the states? */
+export function matches(row: SandboxRow, filter: SandboxFilter): boolean {
+  if (filter.states && filter.states.length > 0 && !filter.states.includes(row.state)) return false;
+  if (filter.lease && row.lease !== filter.lease) return false;
+  return Object.entries(filter.labels ?? {}).every(([key, value]) => row.labels[key] === value);
+}
+
+function parse(row: unknown): SandboxRow | undefined {
+  return row === undefined ? undefined : (JSON.parse((row as { body: string }).body) as SandboxRow);
+}
