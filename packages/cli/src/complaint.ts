@@ -1,0 +1,49 @@
+import { ERROR_CODES, type ErrorCode, VivError } from '@vivarium/sdk/error.ts';
+import type { CommanderError } from 'commander';
+
+/** `viv: message`, `hint: …` on stderr. Returns the exit code: the error's own, or `code` where the verb has its own. */
+export function complain(thrown: unknown, code?: number): number {
+  const error = VivError.from(thrown);
+  process.stderr.write(`viv: ${error.message}\n`);
+  if (error.hint) process.stderr.write(`hint: ${error.hint}\n`);
+  if (process.env.VIV_DEBUG)
+    process.stderr.write(`${error.stack}\n${error.cause instanceof Error ? `cause: ${error.cause.stack}\n` : ''}`);
+  return code ?? error.exitCode;
+}
+
+/** A usage error as commander found it. */
+export function usage(verb: string, error: CommanderError, code: number | undefined): number {
+  const message = error.message.replace(/^error: /, '');
+  const dashes =
+    code !== undefined && error.code === 'commander.unknownOption'
+      ? 'Options of the command itself go after `--`; '
+      : '';
+  process.stderr.write(`viv: ${message}\nhint: ${dashes}\`viv help ${verb}\` lists the options.\n`);
+  return code ?? ERROR_CODES.invalid_argument.exit;
+}
+
+/** Names the nearest verb when there is one. */
+export function unknownVerb(word: string, names: readonly string[]): number {
+  const near = names.map((name) => ({ name, far: distance(word, name) })).sort((a, b) => a.far - b.far)[0];
+  const hint = near && near.far <= 2 ? `Did you mean \`viv ${near.name}\`?` : '`viv help` lists the verbs.';
+  process.stderr.write(`viv: no verb \`${word}\`\nhint: ${hint}\n`);
+  return ERROR_CODES.invalid_argument.exit;
+}
+
+/** A usage error found after parsing. */
+export function bad(message: string, hint?: string, code: ErrorCode = 'invalid_argument'): VivError {
+  return new VivError(code, message, hint === undefined ? {} : { hint });
+}
+
+/** Levenshtein distance. */
+function distance(a: string, b: string): number {
+  let row = Array.from({ length: b.length + 1 }, (_, i) => i);
+  for (let i = 1; i <= a.length; i++) {
+    const next = [i];
+    for (let j = 1; j <= b.length; j++) {
+      next[j] = Math.min(row[j]! + 1, next[j - 1]! + 1, row[j - 1]! + (a[i - 1] === b[j - 1] ? 0 : 1));
+    }
+    row = next;
+  }
+  return row[b.length]!;
+}

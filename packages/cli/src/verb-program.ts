@@ -1,0 +1,41 @@
+import { Command, CommanderError } from 'commander';
+import { complain, usage } from './complaint.ts';
+import type { Verb, VerbModule } from './verbs.ts';
+
+/** Thrown by an action to end with a code that is not an error of viv (the command's own). */
+export class Exit extends Error {
+  readonly code: number;
+
+  constructor(code: number) {
+    super(`exit ${code}`);
+    this.code = code;
+  }
+}
+
+/** Parses one verb's arguments and runs it. Returns the exit code. */
+export async function runVerb(verb: Verb, module: VerbModule, args: string[]): Promise<number> {
+  const root = new Command('viv').exitOverride().helpCommand(false);
+  const command = root.command(verb.name).description(verb.summary);
+  command.configureOutput({ outputError: () => {} });
+  module.define(command);
+  for (const each of [command, ...command.commands]) {
+    each.exitOverride().configureOutput({ outputError: () => {} });
+    if (each.commands.length === 0) addGlobals(each);
+  }
+  // In run and exec the codes below 125 belong to the command.
+  const own = RUNS_COMMANDS.has(verb.name) ? 125 : undefined;
+  try {
+    await root.parseAsync([verb.name, ...args], { from: 'user' });
+    return Number(process.exitCode ?? 0);
+  } catch (thrown) {
+    if (thrown instanceof Exit) return thrown.code;
+    if (thrown instanceof CommanderError) return thrown.exitCode === 0 ? 0 : usage(verb.name, thrown, own);
+    return complain(thrown, own);
+  }
+}
+
+const RUNS_COMMANDS = new Set(['run', 'exec', 'shell', 'attach']);
+
+function addGlobals(command: Command): void {
+  command.optionsGroup('Connection:').option('--url <url>', 'server to talk to').option('--api-key <key>', 'API key');
+}

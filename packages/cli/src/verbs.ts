@@ -1,0 +1,115 @@
+import type { Command } from 'commander';
+
+/** A verb's module is loaded only when the verb is used: `viv --help` and every verb start fast. */
+export type VerbModule = { define(command: Command): void };
+export type Verb = { name: string; group: string; summary: string; load?: () => Promise<VerbModule> };
+
+const SANDBOXES = 'Sandboxes';
+const INSIDE = 'In a sandbox';
+const STATE = 'State';
+const SERVER = 'Images, keys, server';
+const NODE = 'This machine as a node';
+
+export const VERBS: readonly Verb[] = [
+  {
+    name: 'run',
+    group: SANDBOXES,
+    summary: 'run a command in a new sandbox, then end it',
+    load: () => import('./commands/run.ts'),
+  },
+  { name: 'create', group: SANDBOXES, summary: 'create a sandbox', load: () => import('./commands/create.ts') },
+  { name: 'ls', group: SANDBOXES, summary: 'list sandboxes', load: () => import('./commands/ls.ts') },
+  {
+    name: 'inspect',
+    group: SANDBOXES,
+    summary: 'all about sandboxes, as JSON',
+    load: () => import('./commands/inspect.ts'),
+  },
+  {
+    name: 'wait',
+    group: SANDBOXES,
+    summary: 'wait until a sandbox ends or is in a state',
+    load: () => import('./commands/wait.ts'),
+  },
+  { name: 'kill', group: SANDBOXES, summary: 'end sandboxes', load: () => import('./commands/kill.ts') },
+  { name: 'exec', group: INSIDE, summary: 'run a command in a sandbox', load: () => import('./commands/exec.ts') },
+  {
+    name: 'shell',
+    group: INSIDE,
+    summary: 'an interactive shell in a sandbox',
+    load: () => import('./commands/shell.ts'),
+  },
+  {
+    name: 'attach',
+    group: INSIDE,
+    summary: 'follow a command that runs or has run',
+    load: () => import('./commands/attach.ts'),
+  },
+  { name: 'ps', group: INSIDE, summary: 'processes in a sandbox', load: () => import('./commands/ps.ts') },
+  {
+    name: 'cp',
+    group: INSIDE,
+    summary: 'copy files and directories in and out',
+    load: () => import('./commands/cp.ts'),
+  },
+  {
+    name: 'port-forward',
+    group: INSIDE,
+    summary: 'local ports that lead into a sandbox',
+    load: () => import('./commands/port-forward.ts'),
+  },
+  {
+    name: 'logs',
+    group: INSIDE,
+    summary: 'what was done in a sandbox, in order',
+    load: () => import('./commands/logs.ts'),
+  },
+  {
+    name: 'stats',
+    group: INSIDE,
+    summary: 'what sandboxes use of their limits',
+    load: () => import('./commands/stats.ts'),
+  },
+  { name: 'pause', group: STATE, summary: 'freeze sandboxes', load: () => import('./commands/pause.ts') },
+  { name: 'resume', group: STATE, summary: 'let frozen sandboxes go on', load: () => import('./commands/resume.ts') },
+  {
+    name: 'changes',
+    group: STATE,
+    summary: 'paths that differ from the image',
+    load: () => import('./commands/changes.ts'),
+  },
+  {
+    name: 'fork',
+    group: STATE,
+    summary: 'copies of a sandbox’s file system as new sandboxes',
+    load: () => import('./commands/fork.ts'),
+  },
+  {
+    name: 'snapshot',
+    group: STATE,
+    summary: 'keep a sandbox’s file system as an image',
+    load: () => import('./commands/snapshot.ts'),
+  },
+  {
+    name: 'image',
+    group: SERVER,
+    summary: 'list, import, inspect, remove images',
+    load: () => import('./commands/image.ts'),
+  },
+  { name: 'key', group: SERVER, summary: 'list, create, remove API keys', load: () => import('./commands/key.ts') },
+  { name: 'lease', group: SERVER, summary: 'list and end leases', load: () => import('./commands/lease.ts') },
+  { name: 'node', group: SERVER, summary: 'the state of the server', load: () => import('./commands/node.ts') },
+  { name: 'login', group: SERVER, summary: 'remember a server and its key', load: () => import('./commands/login.ts') },
+  { name: 'logout', group: SERVER, summary: 'forget it', load: () => import('./commands/logout.ts') },
+  { name: 'up', group: NODE, summary: 'start the node on this machine' },
+  { name: 'down', group: NODE, summary: 'end all sandboxes and stop the node' },
+  { name: 'doctor', group: NODE, summary: 'what this machine can do, why not, and the remedy' },
+  {
+    name: 'completion',
+    group: 'Other',
+    summary: 'shell completion for bash, zsh or fish',
+    load: () => import('./commands/completion.ts'),
+  },
+  { name: 'help', group: 'Other', summary: 'help for a verb' },
+  { name: 'version', group: 'Other', summary: 'the version of viv' },
+];
