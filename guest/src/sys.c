@@ -38,15 +38,12 @@ int sys_entropy(const uint8_t *bytes, uint32_t len) {
   int fd = open("/dev/urandom", O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
   if (fd < 0) return -errno;
   struct stat stat;
-  struct {
-    struct rand_pool_info info;
-    uint8_t bytes[256];
-  } pool = {.info = {.entropy_count = (int)len * 8, .buf_size = (int)len}};
+  int pool[2 + 256 / sizeof(int)] = {(int)len * 8, (int)len}; /* a struct rand_pool_info with its buffer */
   int error = 0;
-  memcpy(pool.bytes, bytes, len);
+  memcpy(pool + 2, bytes, len);
   /* Whoever is root in the sandbox may have put something else there: only the kernel's device will do. */
   if (fstat(fd, &stat) < 0 || !S_ISCHR(stat.st_mode) || stat.st_rdev != makedev(1, 9)) error = -ENODEV;
-  else if (ioctl(fd, RNDADDENTROPY, &pool) < 0) error = -errno;
+  else if (ioctl(fd, RNDADDENTROPY, pool) < 0) error = -errno;
   else ioctl(fd, RNDRESEEDCRNG); /* since Linux 4.14; without it the kernel reseeds within five minutes */
   close(fd);
   return error;
