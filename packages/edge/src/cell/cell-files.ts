@@ -19,6 +19,8 @@ import type { Session } from './session.ts';
 import { Upload, type UploadBody } from './upload.ts';
 import { type CellWatchEvent, EVENT_BYTES_MAX, parseWatchEvent } from './watch-event.ts';
 
+export type { CellWatchEvent, FileSystemStats };
+
 /** Options of every file operation. */
 export type FileOptions = {
   /** Whose permissions count; default root. Relative paths start at that user's home. */

@@ -46,9 +46,11 @@ const anyFrame: fc.Arbitrary<Buffer> = fc.oneof(
   fc.tuple(id, bytes(0, 300)).map(([stream, payload]) => frame(FRAME.OK, 0, stream, payload)),
   fc.tuple(id, bytes(8, 264)).map(([stream, payload]) => frame(FRAME.FAIL, 0, stream, payload)),
   fc.tuple(id, bytes(4, 4)).map(([stream, payload]) => frame(FRAME.SPAWNED, 0, stream, payload)),
-  fc.tuple(id, fc.integer({ min: 0, max: 2 }), fc.maxSafeNat(), bytes(1, 200)).map(([stream, chan, offset, payload]) => {
-    return dataFrame(chan, stream, offset, payload);
-  }),
+  fc
+    .tuple(id, fc.integer({ min: 0, max: 2 }), fc.maxSafeNat(), bytes(1, 200))
+    .map(([stream, chan, offset, payload]) => {
+      return dataFrame(chan, stream, offset, payload);
+    }),
 );
 
 test('a stream of frames reads the same however it is cut', () => {
@@ -57,7 +59,10 @@ test('a stream of frames reads the same however it is cut', () => {
       const whole = Buffer.concat(frames);
       const at = [0, ...cuts.map((cut) => cut % (whole.length + 1)).sort((a, b) => a - b), whole.length];
       const chunks = at.slice(1).map((end, index) => whole.subarray(at[index], end));
-      assert.deepEqual(parse(chunks), frames.flatMap((one) => parse([one])));
+      assert.deepEqual(
+        parse(chunks),
+        frames.flatMap((one) => parse([one])),
+      );
     }),
   );
 });
@@ -91,7 +96,10 @@ test('random bytes are either frames or a violation, never another error', () =>
 
 test('data is handed on as it comes, without waiting for its frame', () => {
   const pieces: string[] = [];
-  const parser = new FrameParser({ frame: () => {}, data: (_chan, _stream, offset, piece) => pieces.push(`${offset}:${piece}`) });
+  const parser = new FrameParser({
+    frame: () => {},
+    data: (_chan, _stream, offset, piece) => pieces.push(`${offset}:${piece}`),
+  });
   const whole = dataFrame(1, 3, 10, Buffer.from('abcdef'));
   parser.push(whole.subarray(0, 22));
   parser.push(whole.subarray(22));

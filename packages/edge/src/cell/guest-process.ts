@@ -290,8 +290,8 @@ export class GuestProcess implements CellStream, CellProcess {
   #onExited(payload: Buffer): void {
     if (this.#phase === 'spawning') throw violation('EXITED before SPAWNED');
     if (this.#exit !== null) throw violation('EXITED twice');
+    const exit = parseExit(payload);
     this.#exit = Buffer.from(payload);
-    const exit = parseExit(this.#exit);
     this.#phase = 'exited';
     this.#running();
     if (this.#handlers === null) return;

@@ -18,7 +18,10 @@ test('the first retry is at once, later ones wait longer and longer, then it giv
 
 test('a first connection gives up sooner', () => {
   const policy = new ReconnectPolicy();
-  assert.deepEqual([1, 2, 3].map(() => policy.failed(broken, 0, false)), [0, 10, null]);
+  assert.deepEqual(
+    [1, 2, 3].map(() => policy.failed(broken, 0, false)),
+    [0, 10, null],
+  );
 });
 
 test('a connection that held ends a row of failures, one that flaps does not', () => {

@@ -90,7 +90,7 @@ export class Session implements Link, ConnectionOwner {
   whenUp(): Promise<void> | null {
     if (this.#up) return null;
     if (this.#over) return Promise.reject(this.#over);
-    return bounded(this, WAIT_MS, 'the next connection to the sandbox', (waiter) => this.#waiters.push(waiter));
+    return bounded(this, WAIT_MS, 'new connection to the sandbox', (waiter) => this.#waiters.push(waiter));
   }
 
   /** Registers a new stream; its opening frame must follow at once. */
@@ -122,7 +122,7 @@ export class Session implements Link, ConnectionOwner {
   async ping(): Promise<void> {
     const wait = this.whenUp();
     if (wait) await wait;
-    return bounded(this, WAIT_MS, 'an answer to PING', (waiter) => {
+    return bounded(this, WAIT_MS, 'answer to PING', (waiter) => {
       this.#pings.push(waiter);
       this.sendShort(FRAME.PING, 0, this.#pings.length, 0);
     });
@@ -212,10 +212,10 @@ export class Session implements Link, ConnectionOwner {
       this.#traffic.up += was.bytesUp;
       this.#traffic.down += was.bytesDown;
     }
+    this.#handshake?.reject(error);
     if (this.#over) return;
     this.#up = false;
     this.#endedBy = error;
-    this.#handshake?.reject(error);
     this.#fall(error.code === 'connection_lost' ? error : lostConnection(error));
     void this.#keepConnecting();
   }
@@ -250,18 +250,18 @@ export class Session implements Link, ConnectionOwner {
   }
 
   async #connectOnce(): Promise<void> {
-    const socket = await bounded<Duplex>(this, HANDSHAKE_MS, 'a connection to PID 1', ({ resolve, reject }) => {
+    const socket = await bounded<Duplex>(this, HANDSHAKE_MS, 'connection to PID 1', ({ resolve, reject }) => {
       let late = false;
-      this.#options.connect().then((made) => {
-        if (late || this.#over) made.destroy();
-        else resolve(made);
-      }, reject);
+      this.#options.connect().then((made) => (late ? made.destroy() : resolve(made)), reject);
       return () => {
         late = true;
       };
     });
-    if (this.#over) throw this.#over;
-    await bounded(this, HANDSHAKE_MS, "PID 1's HELLO", (waiter) => {
+    if (this.#over) {
+      socket.destroy();
+      throw this.#over;
+    }
+    await bounded(this, HANDSHAKE_MS, 'HELLO of PID 1', (waiter) => {
       this.#handshake = waiter;
       this.#connection = new Connection(socket, this);
     });
