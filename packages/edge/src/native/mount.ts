@@ -52,13 +52,15 @@ export function mount(source: string, target: string, type: string | null, flags
   mountCall(source, target, type, flags, data ?? null);
 }
 
-/** umount2(2), lazily (MNT_DETACH) and never through a symbolic link. Nothing mounted there is fine. */
-export function umount(target: string): void {
+/** umount2(2), lazily (MNT_DETACH) and never through a symbolic link. False when nothing is mounted there. */
+export function umount(target: string): boolean {
   try {
     umountCall(target, MNT_DETACH | UMOUNT_NOFOLLOW);
+    return true;
   } catch (error) {
     const errno = errnoOf(error);
     if (errno !== 'EINVAL' && errno !== 'ENOENT') throw error;
+    return false;
   }
 }
 

@@ -1,4 +1,4 @@
-import { closeSync, openSync, writeFileSync } from 'node:fs';
+import { openSync, writeFileSync } from 'node:fs';
 import koffi from 'koffi';
 import { checked, libc } from './libc.ts';
 import { kill, waitGone } from './process.ts';
@@ -6,14 +6,16 @@ import { kill, waitGone } from './process.ts';
 const CLONE_VM = 0x100;
 const CLONE_NEWUSER = 0x10000000;
 const SIGKILL = 9;
+/** Should we be killed before we kill it, it ends by itself. */
+const LIFE_S = 5;
 const STACK_BYTES = 64 * 1024;
 
-const cloneCall = checked<[unknown, bigint, number, null]>(
+const cloneCall = checked<[unknown, bigint, number, number]>(
   'clone',
-  libc.func('clone', 'int', ['void *', 'uint64_t', 'int', 'void *']),
+  libc.func('clone', 'int', ['void *', 'uint64_t', 'int', 'ulong']),
   () => 'a user namespace',
 );
-const pause = libc.symbol('pause') as bigint;
+const sleep = libc.symbol('sleep') as bigint;
 const stack = koffi.alloc('uint8_t', STACK_BYTES);
 
 /**
@@ -21,12 +23,12 @@ const stack = koffi.alloc('uint8_t', STACK_BYTES);
  * an idmapped mount keeps the map alive by itself.
  *
  * A user namespace needs a process to be born in. The cheapest one is a task that shares our memory and sits in
- * pause(2) on a stack of its own until the maps are written: no copy of page tables, about 0.1 ms (clone(2),
+ * sleep(3) on a stack of its own until the maps are written: no copy of page tables, about 0.1 ms (clone(2),
  * user_namespaces(7)). It has no exit signal, so nothing else in this process sees it end.
  */
 export function openUserNamespace(base: number, count: number): number {
   const top = (BigInt(koffi.address(stack)) + BigInt(STACK_BYTES)) & ~15n;
-  const pid = cloneCall(pause, top, CLONE_VM | CLONE_NEWUSER, null);
+  const pid = cloneCall(sleep, top, CLONE_VM | CLONE_NEWUSER, LIFE_S);
   try {
     writeFileSync(`/proc/${pid}/uid_map`, `0 ${base} ${count}\n`);
     writeFileSync(`/proc/${pid}/gid_map`, `0 ${base} ${count}\n`);
@@ -34,15 +36,5 @@ export function openUserNamespace(base: number, count: number): number {
   } finally {
     kill(pid, SIGKILL);
     waitGone(pid);
-  }
-}
-
-/** Runs `use` with such a namespace and closes it. */
-export function withUserNamespace<T>(base: number, count: number, use: (fd: number) => T): T {
-  const fd = openUserNamespace(base, count);
-  try {
-    return use(fd);
-  } finally {
-    closeSync(fd);
   }
 }

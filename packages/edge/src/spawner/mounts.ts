@@ -10,7 +10,9 @@ export type Umount = { target: string };
 
 export const mountOperations = {
   mountErofs,
-  umount: ({ target }: Umount) => umount(target),
+  umount: ({ target }: Umount) => {
+    umount(target);
+  },
 } satisfies Operations;
 
 /**

@@ -11,7 +11,7 @@ export type Sweep = { place: Place; known: string[]; snapshots: string[] };
 
 /** Runs in the spawner: removes every cell and snapshot that is not known. Returns the ids of the cells. */
 export async function sweep({ place, known, snapshots }: Sweep): Promise<string[]> {
-  for (const name of list(paths.lowers(place.runDir))) umount(`${paths.lowers(place.runDir)}/${name}`);
+  unmountLowers(place.runDir);
   const keep = new Set(known);
   const swept: string[] = [];
   for (const [id, hierarchies] of leftovers(place)) {
@@ -37,6 +37,11 @@ function leftovers(place: Place): Map<string, Place['bases']> {
       found.set(id, [...others, hierarchy]);
     }
   return found;
+}
+
+/** Spawners killed while they mounted leave copies of layers, perhaps several on one another. */
+function unmountLowers(runDir: string): void {
+  for (const name of list(paths.lowers(runDir))) while (umount(`${paths.lowers(runDir)}/${name}`));
 }
 
 function sweepSnapshots(runDir: string, keep: ReadonlySet<string>): void {

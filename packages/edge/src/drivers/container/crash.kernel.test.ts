@@ -1,0 +1,144 @@
+import assert from 'node:assert/strict';
+import { chmodSync, existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { after, afterEach, before, describe, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { VivError } from '@vivarium/protocol';
+import { basesOf } from '../../limits/hierarchy.ts';
+import { startSpawner } from '../../spawner/client.ts';
+import { openShell } from '../contract-shell.ts';
+import type { CellHandle, CellSpec } from '../driver.ts';
+import { createContainerDriver } from './driver.ts';
+import { paths } from './place.ts';
+import { inMountNamespace, openTestNode, type TestNode } from './test-node.ts';
+
+const ROUNDS = 8;
+const CELLS = 6;
+
+if (inMountNamespace(import.meta.filename)) {
+  describe('crashes of the container driver', () => {
+    let node: TestNode;
+    let count = 0;
+
+    before(async () => {
+      node = await openTestNode();
+    });
+    afterEach(async () => {
+      await node.driver.sweep(new Set());
+      assert.deepEqual(residue(node), []);
+    });
+    after(() => node.close());
+
+    const spec = (): CellSpec => ({
+      id: `k${process.pid}x${++count}`,
+      hostname: 'box',
+      layers: node.layers,
+      limits: { cpuWeight: 100, cpus: 2, memoryMiB: 64, pids: 64, diskMiB: 32, nofile: 100, ptys: 2 },
+      env: {},
+    });
+
+    test('a spawner killed under creates and destroys loses no cell and leaves nothing', async () => {
+      for (let round = 0; round < ROUNDS; round++) {
+        const life = Array.from({ length: CELLS }, async () => {
+          const cell = await node.driver.start(spec());
+          await answers(cell);
+          await cell.destroy();
+        });
+        await sleep(round * 7);
+        killSpawner(node);
+        for (const end of await Promise.allSettled(life)) {
+          // A second kill may hit the second try; then the error says that it was ours, not the caller's.
+          if (end.status === 'rejected') assert.equal((end.reason as VivError).fault, 'infra', String(end.reason));
+        }
+      }
+    });
+
+    test('a live cell does not notice that the spawner is killed', async () => {
+      const cell = await node.driver.start(spec());
+      const shell = await openShell(cell);
+      killSpawner(node);
+      assert.equal((await shell.run('echo alive')).stdout, 'alive\n');
+      shell.close();
+      await cell.destroy();
+    });
+
+    test('the death of PID 1 is seen', async () => {
+      const cell = await node.driver.start(spec());
+      const shell = await openShell(cell);
+      process.kill(cell.record.pid as number, 'SIGKILL');
+      await cell.ended;
+      shell.close();
+      await cell.destroy();
+    });
+
+    test('a paused cell can be destroyed', async () => {
+      const cell = await node.driver.start(spec());
+      const shell = await openShell(cell);
+      await shell.spawn('sleep 1000');
+      await cell.pause();
+      shell.close();
+      await cell.destroy();
+    });
+
+    test('what crun says is in the error, and nothing of the cell is left', async () => {
+      const crunPath = join(node.stateDir, 'crun');
+      writeFileSync(
+        crunPath,
+        '#!/bin/sh\nwhile [ "$1" != --log ]; do shift; done; echo no container today > "$2"; exit 9\n',
+      );
+      chmodSync(crunPath, 0o755);
+      const { stateDir, runDir, spawner } = node;
+      const vivInitPath = paths.init(runDir);
+      const driver = await createContainerDriver({ stateDir, runDir, vivInitPath, spawner, crunPath });
+      await assert.rejects(driver.start(spec()), /no container today/);
+      assert.deepEqual(residue(node), []);
+    });
+
+    test('a sweep finds what a server killed in mid-create has left', async () => {
+      const spawner = startSpawner();
+      const { stateDir, runDir } = node;
+      const driver = await createContainerDriver({ stateDir, runDir, vivInitPath: paths.init(runDir), spawner });
+      const starts = Array.from({ length: CELLS }, () => driver.start(spec()));
+      const settled = Promise.allSettled(starts);
+      await sleep(25);
+      process.kill(spawner.pid!, 'SIGKILL');
+      await spawner.close();
+      await settled;
+    });
+  });
+}
+
+async function answers(cell: CellHandle): Promise<void> {
+  const shell = await openShell(cell);
+  assert.equal((await shell.run('echo alive')).stdout, 'alive\n');
+  shell.close();
+}
+
+function killSpawner(node: TestNode): void {
+  const { pid } = node.spawner;
+  if (pid !== null) process.kill(pid, 'SIGKILL');
+}
+
+/** Everything that belongs to a cell: files, mounts, control groups, processes. */
+function residue({ runDir, driver }: TestNode): string[] {
+  const dirs = [paths.cells, paths.snapshots, paths.bundles, paths.roots, paths.crunState, paths.sockets];
+  const files = dirs.flatMap((dir) => readdirSync(dir(runDir)).map((name) => `${dir(runDir)}/${name}`));
+  const mounts = readFileSync('/proc/self/mountinfo', 'utf8')
+    .split('\n')
+    .filter((line) => /\/(r|lower)\//.test(line) && line.includes(runDir));
+  const groups = basesOf(driver.place.hierarchy).flatMap((base) =>
+    readdirSync(base, { withFileTypes: true })
+      .filter((entry) => entry.isDirectory())
+      .map((entry) => join(base, entry.name)),
+  );
+  const processes = readdirSync('/proc').filter((name) => /^\d+$/.test(name) && isOurs(name, runDir));
+  return [...files, ...mounts, ...groups, ...processes];
+}
+
+function isOurs(pid: string, runDir: string): boolean {
+  try {
+    return existsSync(`/proc/${pid}`) && readFileSync(`/proc/${pid}/cmdline`, 'latin1').includes(`${runDir}/`);
+  } catch {
+    return false;
+  }
+}
