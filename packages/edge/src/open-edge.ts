@@ -118,6 +118,7 @@ function makeContext(options: EdgeOptions): EdgeContext {
     openCell,
     onRunning: async () => {},
     draining: false,
+    closed: false,
   };
 }
 
@@ -143,6 +144,7 @@ async function close(context: EdgeContext, reaches: Reaches): Promise<void> {
       .filter((busy) => busy !== null)
       .map((busy) => busy.catch(() => {})),
   );
+  context.closed = true;
   context.deadlines.close();
   for (const box of context.boxes.values()) {
     stopCell(box);

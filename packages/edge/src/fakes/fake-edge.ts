@@ -32,6 +32,11 @@ export class FakeEdge {
 
   async restart(): Promise<void> {
     await this.edge.close();
+    await this.open();
+  }
+
+  /** After `edge.close()`. */
+  async open(): Promise<void> {
     await this.#open();
   }
 

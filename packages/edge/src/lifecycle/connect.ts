@@ -33,7 +33,7 @@ async function lost(box: Box, error: VivError): Promise<void> {
 }
 
 async function died(box: Box, reason: EndReason, message: string): Promise<void> {
-  if (box.ending || box.row.state === 'creating') return;
+  if (box.context.closed || box.ending || box.row.state === 'creating') return;
   box.context.log.info({ sandbox: box.id, reason, message }, 'a sandbox ended by itself');
   await endBox(box, reason, message).catch((err) =>
     box.context.log.error({ err, sandbox: box.id }, 'ending a dead sandbox failed'),

@@ -56,4 +56,6 @@ export type EdgeContext = {
   onRunning: (box: Box) => Promise<void>;
   /** No new work is taken. */
   draining: boolean;
+  /** This edge has let go: what its cells do is no longer its business. */
+  closed: boolean;
 };

@@ -93,7 +93,7 @@ export class Sandboxes implements SandboxService {
 
   async wait(id: string, states: SandboxState[], waitMs: number): Promise<Sandbox> {
     const now = this.#row(id);
-    if (states.includes(now.state) || isFinal(now.state)) return toSandbox(now);
+    if (states.includes(now.state) || isFinal(now.state) || waitMs <= 0) return toSandbox(now);
     return new Promise((resolve) => {
       const finish = () => {
         off();
