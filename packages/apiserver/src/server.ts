@@ -15,6 +15,7 @@ import { HANDLERS } from './http/handlers.ts';
 import { RequestMetrics } from './metrics.ts';
 import { MuxServer } from './mux/mux-server.ts';
 import { openapiText } from './openapi/document.ts';
+import { Shutdown } from './shutdown.ts';
 
 export type ApiServerOptions = {
   edge: Edge;
@@ -90,6 +91,7 @@ export async function createApiServer(options: ApiServerOptions): Promise<ApiSer
   };
 
   const server = createServer(httpOptions(options), answer);
+  const shutdown = new Shutdown(server);
   server.on('checkContinue', (req: IncomingMessage, res: ServerResponse) => {
     holdsBody(req);
     answer(req, res);
@@ -103,7 +105,7 @@ export async function createApiServer(options: ApiServerOptions): Promise<ApiSer
   const close = () => {
     closing = true;
     mux.close();
-    return stop(server, options.graceMs ?? 10_000);
+    return shutdown.stop(options.graceMs ?? 10_000);
   };
   return { url: `http://${shown}:${port}`, port, close };
 }
@@ -156,18 +158,6 @@ function listen(server: Server, { host, port }: ApiServerOptions): Promise<void>
       reject(new VivError('precondition_failed', `cannot listen on ${host}:${port}: ${why}`, { cause: error }));
     });
     server.listen({ host, port, backlog: 1024 }, resolve);
-  });
-}
-
-/** Lets what is under way finish, within the grace time. */
-function stop(server: Server, graceMs: number): Promise<void> {
-  return new Promise((resolve) => {
-    const timer = setTimeout(() => server.closeAllConnections(), graceMs);
-    server.close(() => {
-      clearTimeout(timer);
-      resolve();
-    });
-    server.closeIdleConnections();
   });
 }
 

@@ -60,38 +60,38 @@ async function writeLines<T>(
   iterator: AsyncIterator<T>,
   failed: (error: VivError) => unknown,
 ): Promise<void> {
-  let lines = '';
-  const flush = async () => {
-    const room = lines === '' || res.write(lines);
-    lines = '';
-    if (!room && !res.destroyed) await Promise.race([once(res, 'drain'), once(res, 'close')]);
-  };
+  const lines = new LineBuffer(res);
   try {
-    let step = first;
-    while (!step.done && !res.destroyed) {
-      lines += `${JSON.stringify(step.value)}\n`;
-      if (lines.length >= BATCH_BYTES) await flush();
-      const next = iterator.next();
-      step = lines === '' ? await next : await nextOrFlush(next, flush);
+    for (let step = first; !step.done && !res.destroyed; step = await iterator.next()) {
+      lines.add(step.value);
+      if (res.writableNeedDrain) await Promise.race([once(res, 'drain'), once(res, 'close')]);
     }
   } catch (error) {
-    lines += `${JSON.stringify(failed(VivError.from(error)))}\n`;
+    lines.add(failed(VivError.from(error)));
   }
-  await flush();
+  lines.flush();
 }
 
-/** Lines must not wait for a source that is slow: what is gathered goes out when the next item isn't there at once. */
-async function nextOrFlush<T>(
-  next: Promise<IteratorResult<T>>,
-  flush: () => Promise<void>,
-): Promise<IteratorResult<T>> {
-  const early = await Promise.race([next, turn()]);
-  if (early) return early;
-  await flush();
-  return next;
-}
+/** Many lines to a write, but none waits longer than until the source pauses. */
+class LineBuffer {
+  readonly #res: ServerResponse;
+  #text = '';
 
-const turn = () => new Promise<undefined>((resolve) => setImmediate(resolve, undefined));
+  constructor(res: ServerResponse) {
+    this.#res = res;
+  }
+
+  add(value: unknown): void {
+    if (this.#text === '') setImmediate(() => this.flush());
+    this.#text += `${JSON.stringify(value)}\n`;
+    if (this.#text.length >= BATCH_BYTES) this.flush();
+  }
+
+  flush(): void {
+    if (this.#text !== '' && !this.#res.destroyed) this.#res.write(this.#text);
+    this.#text = '';
+  }
+}
 
 /** A byte stream. A source that breaks off breaks the connection, so that nobody takes a part for the whole. */
 export function bytes(stream: Readable, status: number, headers: Record<string, string | number>): Answer {

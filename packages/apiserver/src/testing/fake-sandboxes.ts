@@ -85,7 +85,7 @@ export class FakeSandboxes implements SandboxService {
   resume = async (id: string) => this.#put({ ...this.alive(id), state: 'running' });
 
   async wait(id: string, states: SandboxState[], waitMs: number): Promise<Sandbox> {
-    if (!states.includes(this.get(id).state)) await new Promise((resolve) => setTimeout(resolve, waitMs));
+    if (!states.includes(this.get(id).state)) await new Promise((resolve) => setTimeout(resolve, waitMs).unref());
     return this.get(id);
   }
 

@@ -1,0 +1,37 @@
+import type { Server } from 'node:http';
+import type { Socket } from 'node:net';
+
+/** How often connections are looked through for those whose last answer is out. */
+const SWEEP_MS = 50;
+
+/** Knows every connection of a server, also those that became WebSockets, which Node's own list forgets. */
+export class Shutdown {
+  readonly #server: Server;
+  readonly #sockets = new Set<Socket>();
+
+  constructor(server: Server) {
+    this.#server = server;
+    server.on('connection', (socket: Socket) => {
+      this.#sockets.add(socket);
+      socket.once('close', () => this.#sockets.delete(socket));
+    });
+  }
+
+  /** No new connections; what is under way may finish within the grace time, then everything is cut. */
+  stop(graceMs: number): Promise<void> {
+    const server = this.#server;
+    return new Promise((resolve) => {
+      const sweep = setInterval(() => server.closeIdleConnections(), SWEEP_MS);
+      const cut = setTimeout(() => {
+        for (const socket of this.#sockets) socket.destroy();
+      }, graceMs);
+      server.close(() => {
+        clearInterval(sweep);
+        clearTimeout(cut);
+        resolve();
+      });
+      server.closeIdleConnections();
+      for (const socket of this.#sockets) if (socket.bytesRead === 0) socket.destroy();
+    });
+  }
+}
