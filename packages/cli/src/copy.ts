@@ -20,7 +20,7 @@ export async function copyIn(local: string, sandbox: Sandbox, path: string, opti
   const as = { ...(options.user && { user: options.user }), ...(options.owner && { owner: options.owner }) };
   if (info.isDirectory()) {
     const report = ({ entries, bytes }: Copied) => options.onProgress(entries, bytes);
-    return sandbox.files.upload(target, packTree(local, report), as);
+    return sandbox.files.upload(target, packTree(local, { onProgress: report }), as);
   }
   const file = await stat(local);
   if (!file.isFile()) throw bad(`${local} is neither a file nor a directory`);

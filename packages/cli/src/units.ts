@@ -51,6 +51,7 @@ export function formatBytes(bytes: number): string {
 
 /** The two largest units: `3h 12m`. */
 export function formatSeconds(seconds: number): string {
+  if (seconds === 0) return '0s';
   if (seconds < 1) return `${Math.round(seconds * 1000)}ms`;
   if (seconds < 60) return `${seconds < 10 ? Math.round(seconds * 10) / 10 : Math.round(seconds)}s`;
   const units: [string, number][] = [

@@ -122,7 +122,8 @@ async function importImage(viv: Vivarium, name: string, flags: ImportFlags, line
   };
   const { env, workdir: cwd, user } = flags;
   const config: ImportConfig = { ...(env && { env }), ...(cwd && { cwd }), ...(user && { user }) };
-  if (flags.dir !== undefined) return viv.images.importTar(name, packTree(flags.dir), { ...options, config });
+  if (flags.dir !== undefined)
+    return viv.images.importTar(name, packTree(flags.dir, { owners: true }), { ...options, config });
   if (flags.tar !== undefined)
     return viv.images.importTar(name, flags.tar === '-' ? process.stdin : createReadStream(flags.tar), {
       ...options,

@@ -8,17 +8,24 @@ export type TreeProgress = { entries: number; bytes: number };
 
 /**
  * A local directory (its content, with paths relative to it) or file as a tar stream, made while it is read. Sockets,
- * pipes and devices are left out. Owners are not carried over: what arrives belongs to root or to the `owner` of the call.
+ * pipes and devices are left out. Owners are carried over with `owners` only: else what arrives belongs to root or to the
+ * `owner` of the call.
  */
 export function packTree(
   path: string,
-  onProgress: (progress: TreeProgress) => void = () => {},
+  { onProgress = () => {}, owners = false }: { onProgress?: (progress: TreeProgress) => void; owners?: boolean } = {},
 ): AsyncIterable<Uint8Array> {
   const pack = tar.pack();
   const progress = { entries: 0, bytes: 0 };
   const add = async (from: string, name: string): Promise<void> => {
     const stat = await lstat(from);
-    const header = { name, mode: stat.mode & 0o7777, mtime: stat.mtime, uid: 0, gid: 0 };
+    const header = {
+      name,
+      mode: stat.mode & 0o7777,
+      mtime: stat.mtime,
+      uid: owners ? stat.uid : 0,
+      gid: owners ? stat.gid : 0,
+    };
     if (stat.isDirectory()) {
       if (name !== '') pack.entry({ ...header, name: `${name}/`, type: 'directory' });
       for (const child of (await readdir(from)).sort())
@@ -69,7 +76,12 @@ async function addFile(
 
 function writable(stream: ReturnType<tar.Pack['entry']>): Promise<void> {
   return new Promise((resolve) => {
-    stream.once('drain', () => resolve());
-    stream.once('close', () => resolve());
+    const done = () => {
+      stream.off('drain', done);
+      stream.off('close', done);
+      resolve();
+    };
+    stream.on('drain', done);
+    stream.on('close', done);
   });
 }

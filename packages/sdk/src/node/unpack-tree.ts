@@ -56,6 +56,18 @@ async function eachEntry(archive: ByteStream, visit: (entry: Entry) => Promise<v
   await visiting;
 }
 
+function drained(extract: tar.Extract): Promise<void> {
+  return new Promise((resolve) => {
+    const done = () => {
+      extract.off('drain', done);
+      extract.off('close', done);
+      resolve();
+    };
+    extract.on('drain', done);
+    extract.on('close', done);
+  });
+}
+
 type Entry = AsyncIterable<Uint8Array> & { header: tar.Header };
 type Tree = { target: string; realDirectories: Set<string> };
 
@@ -64,12 +76,7 @@ async function feed(archive: ByteStream, extract: tar.Extract): Promise<void> {
   try {
     for await (const chunk of iterate(archive)) {
       if (extract.destroying) return;
-      if (!extract.write(chunk)) {
-        await new Promise<void>((resolve) => {
-          extract.once('drain', () => resolve());
-          extract.once('close', () => resolve());
-        });
-      }
+      if (!extract.write(chunk)) await drained(extract);
     }
     extract.end(undefined);
   } catch (error) {
