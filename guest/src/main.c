@@ -1,6 +1,6 @@
 /* This is viv-init, pid 1 in the sandbox, started as root by the container runtime (or by the kernel of a VM) with
  * nothing but its descriptors. The host talks to it over one stream (docs/guest-protocol.md); the sandbox can't reach
- * it: it is not dumpable, it opens nothing that the sandbox could connect to, and signals from inside do not end it.
+ * it: it is not dumpable, it opens nothing that the sandbox could connect to, and signals from inside do not end it (all are blocked).
  * It starts commands, keeps their output until the host has it, and reaps every orphan. It never exits on its own: it
  * leaves after SHUTDOWN, and the kernel then kills what is left. As an ordinary process, for tests, it does the same
  * for its descendants only. */

@@ -205,11 +205,11 @@ void process_start(struct process *process) {
 void process_signal(struct process *process, uint32_t signal, uint32_t scope) {
   if (signal == 0 || signal > 64) return;
   bool exited = process->phase == PHASE_EXITED;
-  if (scope == SCOPE_GROUP) {
-    /* After the exit the number may belong to another process of ours: never hit that one's group. */
-    if (!exited || !process_of_pid(process->pid)) sys_kill(-process->pid, (int)signal);
-  }
-  if (!exited && (scope != SCOPE_GROUP || process->phase == PHASE_WAITING)) sys_kill(process->pid, (int)signal);
+  int error = -ESRCH;
+  /* After the exit the number may belong to another process of ours: never hit that one's group. */
+  if (scope == SCOPE_GROUP && !(exited && process_of_pid(process->pid))) error = sys_kill(-process->pid, (int)signal);
+  /* A child fresh from fork has no group of its own yet. */
+  if (error == -ESRCH && !exited) sys_kill(process->pid, (int)signal);
 }
 
 void process_resize(struct process *process, uint16_t rows, uint16_t cols) {

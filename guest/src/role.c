@@ -18,7 +18,6 @@
 #define MARK_BASE UINT64_C(0x7669760000000000)
 #define MARK_MASK UINT64_C(0x000000ffffffffff)
 
-static const int ignored[] = {SIGPIPE, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGALRM, SIGTTIN, SIGTTOU, SIGTSTP};
 static struct rlimit nofile;
 static int procFd = -1, ptsFd = -1, nullFd = -1;
 static bool pid1;
@@ -28,13 +27,24 @@ int role_proc_fd(void) { return procFd; }
 int role_pts_fd(void) { return ptsFd; }
 int role_null_fd(void) { return nullFd; }
 
-static void ignore_signals(void) {
+/* Blocked, not ignored: a child has them pending then from its first moment, and none gets lost on its way to execve. An
+ * ordinary process (tests) stays killable. */
+static int block_signals(void) {
   struct sigaction action = {.sa_handler = SIG_DFL};
   for (int sig = 1; sig < NSIG; sig++) sigaction(sig, &action, NULL);
-  action.sa_handler = SIG_IGN;
-  /* An ordinary process (tests) stays killable. */
-  size_t count = pid1 ? sizeof ignored / sizeof *ignored : 1;
-  for (size_t i = 0; i < count; i++) sigaction(ignored[i], &action, NULL);
+  sigset_t mask;
+  if (pid1) {
+    sigfillset(&mask);
+  } else {
+    sigemptyset(&mask);
+    sigaddset(&mask, SIGCHLD);
+    sigaddset(&mask, SIGPIPE);
+  }
+  sigprocmask(SIG_SETMASK, &mask, NULL);
+  sigemptyset(&mask);
+  sigaddset(&mask, SIGCHLD);
+  int fd = signalfd(-1, &mask, SFD_NONBLOCK | SFD_CLOEXEC);
+  return fd < 0 ? -errno : fd;
 }
 
 int role_become_init(void) {
@@ -46,22 +56,14 @@ int role_become_init(void) {
   fcntl(nullFd, F_SETFD, FD_CLOEXEC);
   prctl(PR_SET_DUMPABLE, 0);
   if (!pid1) prctl(PR_SET_CHILD_SUBREAPER, 1);
-  ignore_signals();
   umask(022);
   procFd = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
   ptsFd = open("/dev/pts", O_PATH | O_DIRECTORY | O_CLOEXEC);
   if (!getrlimit(RLIMIT_NOFILE, &nofile)) setrlimit(RLIMIT_NOFILE, &(struct rlimit){nofile.rlim_max, nofile.rlim_max});
-  sigset_t mask;
-  sigemptyset(&mask);
-  sigaddset(&mask, SIGCHLD);
-  sigprocmask(SIG_SETMASK, &mask, NULL);
-  int fd = signalfd(-1, &mask, SFD_NONBLOCK | SFD_CLOEXEC);
-  return fd < 0 ? -errno : fd;
+  return block_signals();
 }
 
 void role_default_signals(void) {
-  struct sigaction action = {.sa_handler = SIG_DFL};
-  for (size_t i = 0; i < sizeof ignored / sizeof *ignored; i++) sigaction(ignored[i], &action, NULL);
   sigset_t none;
   sigemptyset(&none);
   sigprocmask(SIG_SETMASK, &none, NULL);

@@ -10,7 +10,7 @@
 int role_become_init(void);
 bool role_is_pid1(void);
 
-/* In a child: every signal default and unblocked. */
+/* In a child: every signal unblocked; all are default already. */
 void role_default_signals(void);
 /* In a child: the limits pid 1 was given, and the mark `serial` by which the tree is found (0: none). */
 void role_restore_limits(uint64_t serial);

@@ -70,9 +70,9 @@ static void hang_up(struct source *source) {
 /* Makes room when the ring is full: as much as the host's largest window, a megabyte at most. */
 static void grow(struct source *source) {
   struct ring *ring = &source->ring;
-  uint32_t cap = ring->cap ? ring->cap * 2 : RING_SMALL;
-  if (ring->cap && (cap > RING_LARGE || cap > source->window)) return;
-  while (ring->cap && cap * 2 <= RING_LARGE && cap * 2 <= source->window) cap *= 2;
+  if (ring->cap >= RING_LARGE || (ring->cap && ring->cap >= source->window)) return;
+  uint32_t cap = RING_SMALL;
+  while (ring->cap && cap < RING_LARGE && cap < source->window) cap *= 2;
   if (cap > RING_SMALL && ring_total() + cap > RING_BUDGET) return;
   if (ring_reserve(ring, cap) || cap == RING_SMALL || source->wide || source->kind != SOURCE_PIPE) return;
   /* The first time that 64 KiB were not enough: let the kernel hold more too, so that writer and reader alternate

@@ -14,9 +14,9 @@
 
 pid_t sys_fork(void) { return fork(); }
 
-void sys_kill(pid_t pid, int signal) {
-  if (pid == 0 || pid == -1) return;
-  kill(pid, signal);
+int sys_kill(pid_t pid, int signal) {
+  if (pid == 0 || pid == -1) return -EINVAL;
+  return kill(pid, signal) < 0 ? -errno : 0;
 }
 
 void sys_kill_all(int signal) {

@@ -8,8 +8,8 @@
 #include <sys/types.h>
 
 pid_t sys_fork(void);
-/* kill(2): pid < -1 is a process group; 0 and -1 are refused. */
-void sys_kill(pid_t pid, int signal);
+/* kill(2): pid < -1 is a process group; 0 and -1 are refused. Returns 0 or -errno. */
+int sys_kill(pid_t pid, int signal);
 /* SIGTERM or SIGKILL to everything in the pid namespace. Does nothing unless this is pid 1. */
 void sys_kill_all(int signal);
 int sys_socket(int family);

@@ -44,10 +44,12 @@ int main(int argc, char **argv) {
   char **at = argv + 1 + pid1;
   if (argc < 3 + pid1) return 2;
   struct sockaddr_un address = {.sun_family = AF_UNIX};
-  if (strlen(at[0]) >= sizeof address.sun_path) return 2;
-  strcpy(address.sun_path, at[0]);
+  if (strlen(at[0]) + 1 >= sizeof address.sun_path) return 2;
+  snprintf(address.sun_path, sizeof address.sun_path, "%s~", at[0]);
   int fd = socket(AF_UNIX, SOCK_STREAM, 0);
   if (fd < 0 || bind(fd, (struct sockaddr *)&address, sizeof address) < 0 || listen(fd, 16) < 0) return die("socket");
+  /* Under its own name only now: whoever sees the name can connect. */
+  if (rename(address.sun_path, at[0]) < 0) return die("rename");
   if (fd != 3 && dup2(fd, 3) < 0) return die("dup2");
   if (fd != 3) close(fd);
   prctl(PR_SET_PDEATHSIG, SIGKILL);
