@@ -49,21 +49,25 @@ if (unknown !== undefined) {
 
 const testRun: TestRun = prepareRun();
 const logs = mkdtempSync('/tmp/viv-test-logs-');
+let leaky = false;
 const total: Result = { passed: 0, failed: 0, skipped: 0 };
 for (const suite of SUITES.filter((s) => (names.length === 0 ? s.byDefault : names.includes(s.name)))) {
   const started = Date.now();
   const log = join(logs, `${suite.name}.log`);
   const result = await suite.run(log);
   const leaked = suite.leaks ? await findLeaks(testRun) : [];
-  if (leaked.length > 0) result.failed += 1;
+  if (leaked.length > 0) {
+    leaky = true;
+    result.failed += 1;
+  }
   report(suite, result, leaked, log, Date.now() - started);
   total.passed += result.passed;
   total.failed += result.failed;
   total.skipped += result.skipped;
 }
-rmSync(testRun.directory, { recursive: true, force: true });
+if (!leaky) rmSync(testRun.directory, { recursive: true, force: true });
 if (total.failed === 0) rmSync(logs, { recursive: true });
-else console.log(`logs: ${logs}`);
+else console.log(`logs: ${logs}${leaky ? `; what was left behind belongs to ${testRun.directory}` : ''}`);
 if (total.skipped > 0) console.log(`${total.skipped} skipped`);
 console.log(`${total.passed} passed, ${total.failed} failed`);
 process.exitCode = total.failed === 0 ? 0 : 1;

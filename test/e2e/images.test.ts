@@ -34,7 +34,7 @@ describe('images that are broken', () => {
     assert.equal(answer.error.fault, 'infra');
     flipByte(join(layers, name), 5_000_000);
     const again = await call(node, 'POST', '/v1/sandboxes', { image: IMAGE });
-    assert.equal(again.status, 201, again.text);
+    assert.equal(again.body.state, 'running', again.text);
   });
 
   test('a truncated import keeps nothing', async () => {
@@ -76,7 +76,7 @@ test('on a full disk creates are refused with a clear error, and work goes on wh
     rmSync(filler);
     await untilLooked();
     const created = await call(node, 'POST', '/v1/sandboxes', { image: 'tiny/empty@1' });
-    assert.equal(created.status, 201, created.text);
+    assert.equal(created.body.state, 'running', created.text);
   } finally {
     await node.purge();
     disk.remove();
@@ -125,7 +125,7 @@ function smallDisk(mib: number): { mount: string; remove(): void } {
   const mount = join(base, 'mnt');
   mkdirSync(mount);
   closeSync(openSync(file, 'w'));
-  truncateSync(file, mib << 20);
+  truncateSync(file, mib * 2 ** 20);
   execFileSync('mkfs.ext4', ['-q', '-F', file]);
   execFileSync('mount', ['-o', 'loop', file, mount]);
   return {

@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import { down, liveRecord, nodePaths, up } from '@vivarium/node';
+import { call } from '../harness/http.ts';
 import { IMAGE, runViv, startTestNode, type TestNode } from '../harness/node.ts';
 
 const lines: string[] = [];
@@ -80,7 +81,7 @@ describe('a node that runs', () => {
     const before = liveRecord(node.paths.holderRecord)!;
     process.kill(before.pid, 'SIGKILL');
     let now = liveRecord(node.paths.holderRecord);
-    for (let tries = 0; now === undefined && tries < 200; tries += 1) {
+    for (let tries = 0; (now === undefined || now.pid === before.pid) && tries < 200; tries += 1) {
       await delay(50);
       now = liveRecord(node.paths.holderRecord);
     }
@@ -92,11 +93,14 @@ describe('a node that runs', () => {
 
   test('SIGTERM lets the work in flight finish and leaves sandboxes running', async () => {
     const sandbox = await node.viv.sandboxes.create({ image: IMAGE });
-    const inFlight = sandbox.exec('sleep 1; echo finished');
+    const start = { command: 'sleep 1; echo finished' };
+    const unary = call(node, 'POST', `/v1/sandboxes/${sandbox.id}/execs`, start);
+    const streamed = sandbox.exec(start.command);
     await delay(300);
     await node.stop();
-    assert.equal((await inFlight).stdout, 'finished\n');
+    assert.equal(Buffer.from((await unary).body.stdoutB64 as string, 'base64').toString(), 'finished\n');
     await node.start();
+    assert.equal((await streamed).stdout, 'finished\n');
     assert.equal((await node.viv.sandboxes.get(sandbox.id)).state, 'running');
     await sandbox.kill();
   });

@@ -25,11 +25,15 @@ export async function down(options: DownOptions, say: (line: string) => void): P
   const ended = await endByServer(paths, say);
   if (!ended && existsSync(join(paths.stateDir, 'edge.db'))) await endWithoutServer(paths);
   await stopHolder(paths);
-  detachLoopDevices(paths.scratchImage);
   const stuck = await removeControlGroups(paths);
   if (stuck.length > 0) {
     throw new VivError('internal', `something still lives in ${stuck.join(', ')}`, {
       hint: 'See which processes are in its cgroup.procs; then run `viv down` again.',
+    });
+  }
+  if (!(await detachLoopDevices(paths.scratchImage))) {
+    throw new VivError('internal', `a loop device still has ${paths.scratchImage}`, {
+      hint: 'Something has it mounted: `losetup -j` shows the device; then run `viv down` again.',
     });
   }
   rmSync(paths.runDir, { recursive: true, force: true });

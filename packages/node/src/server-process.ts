@@ -10,8 +10,9 @@ import { isLive, liveRecord, type ProcessRecord } from './process-record.ts';
 const SERVER = join(import.meta.dirname, 'server.ts');
 const START_MS = 120_000;
 const HEALTH_MS = 2000;
-/** flock(1) ends with this when another process has the lock. */
+/** flock(1) ends with this when another process has the lock. A killed server's threads hold it for a moment longer than its main thread lives. */
 const LOCKED = 75;
+const LOCK_WAIT_S = 5;
 /** Crash output (stderr of the server) is kept up to this size, then it starts anew. */
 const CRASH_LOG_BYTES = 1024 * 1024;
 
@@ -26,7 +27,7 @@ export async function startServer(paths: NodePaths, holder: ProcessRecord, args:
   const crashLog = openCrashLog(join(paths.logDir, 'crash.log'));
   const argv = [
     ...enterNamespace(holder),
-    ...['flock', '--nonblock', '--no-fork', '--conflict-exit-code', String(LOCKED), paths.lock],
+    ...['flock', '--timeout', String(LOCK_WAIT_S), '--no-fork', '--conflict-exit-code', String(LOCKED), paths.lock],
     ...[process.execPath, '--disable-warning=ExperimentalWarning', SERVER, ...args],
   ];
   const child = spawn(argv[0]!, argv.slice(1), {
