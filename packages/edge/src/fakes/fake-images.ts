@@ -4,6 +4,13 @@ import { type Image, VivError } from '@vivarium/protocol';
 /** One image, `base/test@1`, and counts of what is held of it. */
 export class FakeImages implements ImageStore {
   held = 0;
+  readonly #layers: { digest: string; path: string }[];
+
+  /** Real layer mounts, for tests with a real driver. */
+  constructor(layers = [{ digest: `sha256:${'1'.repeat(64)}`, path: '/layer' }]) {
+    this.#layers = layers;
+  }
+
   readonly image: Image = {
     name: 'base/test@1',
     digest: `sha256:${'0'.repeat(64)}`,
@@ -41,7 +48,7 @@ export class FakeImages implements ImageStore {
 
   async acquire(name: string) {
     const image = this.get(name);
-    return { image, layers: image.layers.map(({ digest }) => ({ digest, path: '/layer' })), ...this.reacquire() };
+    return { image, layers: this.#layers, ...this.reacquire() };
   }
 
   reacquire() {
