@@ -31,7 +31,10 @@ export class Outbox {
   data(ch: number, sub: number, chunk: Uint8Array): void {
     if (this.#closed) return;
     const frame = dataFrame(ch, sub, chunk);
-    this.#ws.send(frame, { binary: true }, () => releaseFrame(frame));
+    this.#ws.send(frame, { binary: true }, () => {
+      releaseFrame(frame);
+      this.#wake();
+    });
   }
 
   /** Resolves when the client keeps up; at once if it does, or if it is gone. */
@@ -47,10 +50,8 @@ export class Outbox {
 
   /** One after the other, each sending before the next is asked: a thousand that wait must not all send at once. */
   #wake(): void {
-    if (this.waitingBytes >= OUTBOX_FULL_BYTES) return;
-    const next = this.#waiting.shift();
-    if (!next) return;
-    next();
+    if (this.#waiting.length === 0 || this.waitingBytes >= OUTBOX_FULL_BYTES) return;
+    this.#waiting.shift()?.();
     setImmediate(() => this.#wake());
   }
 }
