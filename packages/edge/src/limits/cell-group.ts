@@ -1,4 +1,14 @@
-import { closeSync, mkdirSync, openSync, readdirSync, readFileSync, rmdirSync, statSync, writeSync } from 'node:fs';
+import {
+  closeSync,
+  promises as files,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  rmdirSync,
+  statSync,
+  writeSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import type { Limits } from '@vivarium/protocol';
 import { CPU_PERIOD_US, cpusToQuotaUs, weightToShares } from './convert.ts';
@@ -13,6 +23,7 @@ const MIB = 1024 * 1024;
 export class CellGroup {
   readonly #hierarchy: Hierarchy;
   readonly #id: string;
+  #completion: Promise<void> | undefined;
   /** The distinct directories. */
   readonly dirs: readonly string[];
 
@@ -49,10 +60,21 @@ export class CellGroup {
     else this.#limitV2(limits, this.#hierarchy.controllers);
   }
 
-  /** Moves PID 1 into those groups that crun was not born into. */
-  complete(pid: number): void {
-    const memory = this.#hierarchy.version === 1 ? this.dir('memory') : undefined;
-    if (memory) write(`${memory}/cgroup.procs`, `${pid}`);
+  /**
+   * Begins to move crun into the memory group, the one that it was not born into. That may wait for an RCU grace period
+   * (some 6 ms); meanwhile crun works, and then `complete` doesn't have to wait.
+   */
+  prepareCompletion(crunPid: number): void {
+    const memory = this.#memoryV1;
+    if (memory) this.#completion = files.writeFile(`${memory}/cgroup.procs`, `${crunPid}`).catch(() => undefined);
+  }
+
+  /** Moves PID 1 after it, if it was born before that was done. */
+  async complete(pid: number): Promise<void> {
+    const memory = this.#memoryV1;
+    if (!memory) return;
+    await this.#completion;
+    if (!listProcs(memory).includes(pid)) write(`${memory}/cgroup.procs`, `${pid}`);
   }
 
   /** The processes of the cell and of its commands. */
@@ -62,12 +84,16 @@ export class CellGroup {
 
   /** Removes the directories, those of commands first. False while a process still dies in one. */
   remove(): boolean {
-    const memory = this.#hierarchy.version === 1 ? this.dir('memory') : undefined;
+    const memory = this.#memoryV1;
     // Pages that a dead memory group still owns would keep it half alive (memcg documentation, force_empty).
     if (memory) quietly(() => write(`${memory}/memory.force_empty`, '0'));
     let gone = true;
     for (const dir of this.dirs) gone = removeTree(dir) && gone;
     return gone;
+  }
+
+  get #memoryV1(): string | undefined {
+    return this.#hierarchy.version === 1 ? this.dir('memory') : undefined;
   }
 
   #limitV1(limits: Limits): void {

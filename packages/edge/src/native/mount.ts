@@ -7,6 +7,7 @@ export const MS = {
   NOSUID: 2,
   NODEV: 4,
   NOEXEC: 8,
+  REMOUNT: 32,
   NOATIME: 1024,
   BIND: 4096,
   REC: 16384,

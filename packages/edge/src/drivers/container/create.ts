@@ -40,22 +40,20 @@ async function build({ place, id, hostname, slot, layers, limits, scratchFrom }:
   mkdirSync(rootfs);
   mountRoot({ runDir, layers, slot, scratch: paths.cell(runDir, id), target: rootfs });
 
-  const bundle = paths.bundle(runDir, id);
-  mkdirSync(bundle);
   const config = ociConfig({ hostname, slot, rootfs, init: paths.init(runDir), limits });
-  writeFileSync(`${bundle}/config.json`, JSON.stringify(config));
+  writeFileSync(paths.config(runDir, id), JSON.stringify(config));
 
   const listener = listenUnix(paths.socket(runDir, id), BACKLOG);
   try {
-    const exit = await runCrun(place.crun, crunArguments(runDir, id, bundle), listener, group);
-    if (exit.exitCode !== 0) throw crunError(exit, readCrunLog(`${bundle}/log`));
+    const exit = await runCrun(place.crun, crunArguments(runDir, id), listener, group);
+    if (exit.exitCode !== 0) throw crunError(exit, readCrunLog(paths.log(runDir, id)));
   } finally {
     closeSync(listener);
   }
-  const pid = Number(readFileSync(`${bundle}/pid`, 'utf8'));
+  const pid = Number(readFileSync(paths.pidFile(runDir, id), 'latin1'));
   const startTime = processStartTime(pid);
   if (!startTime) throw new VivError('internal', `viv-init of ${id} ended at once`);
-  group.complete(pid);
+  await group.complete(pid);
   group.limit(limits);
   tidyAfterStart(runDir, id);
   return { pid, startTime, subvolume };
@@ -76,10 +74,11 @@ function makeScratch(runDir: string, id: string, slot: number, limitBytes: numbe
   return subvolume;
 }
 
-function crunArguments(runDir: string, id: string, bundle: string): string[] {
-  const log = ['--log', `${bundle}/log`, '--log-format', 'text'];
+function crunArguments(runDir: string, id: string): string[] {
+  const log = ['--log', paths.log(runDir, id), '--log-format', 'text'];
   const node = ['crun', '--cgroup-manager=disabled', '--root', paths.crunState(runDir), ...log];
-  return [...node, 'run', '-d', '--bundle', bundle, '--pid-file', `${bundle}/pid`, '--preserve-fds', '1', id];
+  const config = ['--config', paths.config(runDir, id), '--bundle', paths.bundles(runDir)];
+  return [...node, 'run', '-d', ...config, '--pid-file', paths.pidFile(runDir, id), '--preserve-fds', '1', id];
 }
 
 function asNodeFull(error: unknown): unknown {

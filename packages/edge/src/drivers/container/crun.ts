@@ -22,6 +22,7 @@ let devNull: number | undefined;
 export async function runCrun(crun: string, argv: string[], listener: number, group: CellGroup): Promise<Exit> {
   const pid =
     group.version === 1 ? spawnWithinV1(crun, argv, listener, group) : spawnWithinV2(crun, argv, listener, group);
+  group.prepareCompletion(pid);
   const timer = setTimeout(() => killQuietly(pid), DEADLINE_MS);
   try {
     return await exitOf(pid);

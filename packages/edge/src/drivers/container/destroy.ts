@@ -1,4 +1,4 @@
-import { existsSync, rmSync } from 'node:fs';
+import { existsSync, unlinkSync } from 'node:fs';
 import { basename, dirname } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { VivError } from '@vivarium/protocol';
@@ -20,8 +20,8 @@ export async function destroyCell({ place, id }: DestroyCell): Promise<void> {
   const { runDir } = place;
   const group = new CellGroup(place.hierarchy, id);
   await endProcesses(group, id);
-  rmSync(paths.socket(runDir, id), { force: true });
-  if (existsSync(paths.root(runDir, id)) || existsSync(paths.bundle(runDir, id))) tidyAfterStart(runDir, id);
+  unlinkIfThere(paths.socket(runDir, id));
+  if (existsSync(paths.root(runDir, id)) || existsSync(paths.crunCell(runDir, id))) tidyAfterStart(runDir, id);
   const cell = paths.cell(runDir, id);
   deleteSubvolume(dirname(cell), basename(cell));
 }
@@ -50,6 +50,14 @@ function thaw(group: CellGroup): void {
     write(`${group.processDir}/${file}`, value);
   } catch {
     // The group is gone already.
+  }
+}
+
+function unlinkIfThere(path: string): void {
+  try {
+    unlinkSync(path);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
   }
 }
 

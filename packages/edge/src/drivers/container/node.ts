@@ -32,9 +32,10 @@ export async function prepareNode(options: NodeOptions): Promise<{ place: Place;
   makeDirectories(runDir);
   installInit(options.vivInitPath, paths.init(runDir));
   const hierarchy = openHierarchy(runDir);
+  const crun = await spawner.callAgain<string>('bindCrun', { runDir, crun: findProgram(options.crunPath ?? 'crun') });
   const place: Place = {
     runDir,
-    crun: findProgram(options.crunPath ?? 'crun'),
+    crun,
     hierarchy,
     bases: rememberBases(runDir, hierarchy),
   };

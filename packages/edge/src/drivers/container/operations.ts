@@ -3,6 +3,7 @@ import { deleteSubvolume } from '../../native/btrfs.ts';
 import type { Operations } from '../../spawner/operation.ts';
 import { changes } from './changes.ts';
 import { createCell } from './create.ts';
+import { bindCrun } from './crun-binary.ts';
 import { destroyCell } from './destroy.ts';
 import { type Place, paths } from './place.ts';
 import { openScratch, snapshotCell } from './scratch.ts';
@@ -11,6 +12,7 @@ import { sweep } from './sweep.ts';
 /** What the container driver asks the spawner to do. */
 export const containerOperations = {
   openScratch,
+  bindCrun,
   createCell,
   destroyCell,
   snapshotCell,

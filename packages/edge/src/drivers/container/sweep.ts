@@ -28,9 +28,9 @@ export async function sweep({ place, known, snapshots }: Sweep): Promise<string[
 function leftovers(place: Place): Map<string, Place['bases']> {
   const found = new Map<string, Place['bases']>();
   const { runDir } = place;
-  const dirs = [paths.cells, paths.bundles, paths.roots, paths.crunState].flatMap((dir) => list(dir(runDir)));
-  const sockets = list(paths.sockets(runDir)).map((name) => name.replace(/\.sock$/, ''));
-  for (const id of [...dirs, ...sockets]) found.set(id, [place.hierarchy]);
+  const dirs = [paths.cells, paths.roots, paths.crunState].flatMap((dir) => list(dir(runDir)));
+  const files = [paths.sockets, paths.bundles].flatMap((dir) => list(dir(runDir)));
+  for (const id of [...dirs, ...files.map((name) => name.replace(/\.\w+$/, ''))]) found.set(id, [place.hierarchy]);
   for (const hierarchy of place.bases)
     for (const id of new Set(basesOf(hierarchy).flatMap(listGroups))) {
       const others = (found.get(id) ?? []).filter((known) => basesOf(known)[0] !== basesOf(hierarchy)[0]);

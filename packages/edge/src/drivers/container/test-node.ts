@@ -9,6 +9,7 @@ import { type Spawner, startSpawner } from '../../spawner/client.ts';
 import type { DriverUnderTest } from '../contract.ts';
 import type { LayerMount } from '../driver.ts';
 import { type ContainerDriver, createContainerDriver } from './driver.ts';
+import { paths } from './place.ts';
 import { makeTestImage } from './test-image.ts';
 
 const REPOSITORY = join(import.meta.dirname, '../../../../..');
@@ -18,12 +19,12 @@ const INSIDE = 'VIV_TEST_NAMESPACE';
  * Test files that mount run in a mount namespace of their own. False in the process that was started normally: it has
  * run the file again in such a namespace and takes over its exit code.
  */
-export function inMountNamespace(file: string): boolean {
+export function inMountNamespace(file: string, args: string[] = []): boolean {
   if (process.env[INSIDE] === '1') {
     hideUnifiedCgroups();
     return true;
   }
-  const argv = ['--mount', '--propagation', 'private', process.execPath, ...process.execArgv, file];
+  const argv = ['--mount', '--propagation', 'private', process.execPath, ...process.execArgv, file, ...args];
   const { status } = spawnSync('unshare', argv, { stdio: 'inherit', env: { ...process.env, [INSIDE]: '1' } });
   process.exitCode = status ?? 1;
   return false;
@@ -73,7 +74,7 @@ export async function openTestNode(): Promise<TestNode> {
     close: async () => {
       await node.driver.sweep(new Set());
       for (const { path } of layers) await spawner.umount(path);
-      await spawner.umount(`${runDir}/scratch`);
+      for (const path of [paths.scratch(runDir), paths.crun(runDir)]) await spawner.umount(path);
       await spawner.close();
       for (const base of basesOf(node.driver.place.hierarchy)) removeTree(base);
       rmSync(runDir, { recursive: true, force: true });
