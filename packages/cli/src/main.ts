@@ -1,5 +1,5 @@
 /** The `viv` command. This file only finds the verb; all else is loaded when it is needed. */
-import { createRequire, enableCompileCache } from 'node:module';
+import module, { createRequire } from 'node:module';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { VERBS } from './verbs.ts';
@@ -9,7 +9,7 @@ process.exitCode = await main(process.argv.slice(2));
 async function main(argv: string[]): Promise<number> {
   guardOutput();
   // In the user's own directory: the default is beneath /tmp, where others could put code.
-  enableCompileCache(join(process.env.XDG_CACHE_HOME || join(homedir(), '.cache'), 'vivarium', 'compile'));
+  module.enableCompileCache?.(join(process.env.XDG_CACHE_HOME || join(homedir(), '.cache'), 'vivarium', 'compile'));
   const { globals, rest } = splitGlobals(argv);
   const [word, ...args] = rest;
   if (word === undefined || word === '--help' || word === '-h' || (word === 'help' && args.length === 0))

@@ -47,7 +47,10 @@ export const ImageImport = z
       z.strictObject({
         type: z.literal('debootstrap'),
         suite: z.string().regex(/^[a-z][a-z0-9-]{1,40}$/),
-        include: z.array(z.string().regex(/^[a-z0-9][a-z0-9+.:-]*$/)).max(500).default([]),
+        include: z
+          .array(z.string().regex(/^[a-z0-9][a-z0-9+.:-]*$/))
+          .max(500)
+          .default([]),
         variant: z.enum(['minbase', 'apt', 'standard', 'essential']).default('minbase'),
       }),
       z.strictObject({ type: z.literal('builtin'), name: z.enum(['base']).describe('a recipe that ships with viv') }),
@@ -56,11 +59,18 @@ export const ImageImport = z
   })
   .openapi('ImageImport');
 export type ImageImport = z.infer<typeof ImageImport>;
+export type ImageImportInput = z.input<typeof ImageImport>;
 
 /** Lines of NDJSON that a long operation streams; the last one is `done` or `error`. */
 export const Progress = z
   .discriminatedUnion('type', [
-    z.object({ type: z.literal('progress'), stage: z.string(), message: z.string(), done: z.number().optional(), total: z.number().optional() }),
+    z.object({
+      type: z.literal('progress'),
+      stage: z.string(),
+      message: z.string(),
+      done: z.number().optional(),
+      total: z.number().optional(),
+    }),
     z.object({ type: z.literal('done'), image: Image }),
     z.object({ type: z.literal('error'), error: z.record(z.string(), z.unknown()) }),
   ])

@@ -1,12 +1,11 @@
-import type { Image, ImageImport, Progress } from '@vivarium/protocol/image.ts';
+import type { Image, ImageImportInput, Progress } from '@vivarium/protocol/image.ts';
 import { VivError } from '@vivarium/protocol/viv-error.ts';
-import type { z } from 'zod';
 import { type ByteStream, type Bytes, isByteStream, iterate, toBase64, toBytes, toReadable } from './bytes.ts';
 import type { Context } from './context.ts';
 import { ndjson } from './ndjson.ts';
 import { pages } from './page.ts';
 
-export type ImportRequest = z.input<typeof ImageImport>;
+export type ImportRequest = ImageImportInput;
 export type ImportConfig = NonNullable<ImportRequest['config']>;
 export type ImportProgress = Extract<Progress, { type: 'progress' }>;
 export type ImportOptions = { onProgress?: (progress: ImportProgress) => void; signal?: AbortSignal };
