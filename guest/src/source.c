@@ -40,7 +40,7 @@ int source_open(struct source *source, enum source_kind kind, int fd) {
 
 static bool sendable(const struct source *source) {
   if (source->muted || source->eofSent) return false;
-  if (!source->retained) return source->readable && source->sent < source->limit;
+  if (!source->retained) return source->readable && !source->ended && source->sent < source->limit;
   if (source->sent < source->ring.end) return source->sent < source->limit;
   return source->ended;
 }
