@@ -125,7 +125,7 @@ function residue({ runDir, driver }: TestNode): string[] {
   const files = dirs.flatMap((dir) => readdirSync(dir(runDir)).map((name) => `${dir(runDir)}/${name}`));
   const mounts = readFileSync('/proc/self/mountinfo', 'utf8')
     .split('\n')
-    .filter((line) => /\/(r|lower)\//.test(line) && line.includes(runDir));
+    .filter((line) => /\/(r|lower)\//.test(line) && line.includes(` ${runDir}/`));
   const groups = basesOf(driver.place.hierarchy).flatMap((base) =>
     readdirSync(base, { withFileTypes: true })
       .filter((entry) => entry.isDirectory())

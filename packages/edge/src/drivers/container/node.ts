@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { chmodSync, copyFileSync, existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { chmodSync, copyFileSync, existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { VivError } from '@vivarium/protocol';
 import { basesOf, type Hierarchy, locateHierarchy, prepareHierarchy } from '../../limits/hierarchy.ts';
@@ -29,7 +29,7 @@ export async function prepareNode(options: NodeOptions): Promise<{ place: Place;
       'invalid_argument',
       `the run directory's path is longer than ${RUN_DIR_BYTES_MAX} bytes: ${runDir}`,
     );
-  makeDirectories(runDir);
+  await spawner.callAgain('openDirectories', { runDir });
   installInit(options.vivInitPath, paths.init(runDir));
   const hierarchy = openHierarchy(runDir);
   const crun = await spawner.callAgain<string>('bindCrun', { runDir, crun: findProgram(options.crunPath ?? 'crun') });
@@ -52,15 +52,6 @@ function openHierarchy(runDir: string): Hierarchy {
   const name = `vivarium-${createHash('sha256').update(runDir).digest('hex').slice(0, 8)}`;
   const mountinfo = readFileSync('/proc/self/mountinfo', 'utf8');
   return prepareHierarchy(locateHierarchy(mountinfo, readFileSync('/proc/self/cgroup', 'utf8'), name));
-}
-
-/** Mapped users must reach root file systems and viv-init; all else is ours alone. */
-function makeDirectories(runDir: string): void {
-  const open = [runDir, paths.roots(runDir)];
-  const closed = [paths.sockets(runDir), paths.bundles(runDir), paths.crunState(runDir), paths.lowers(runDir)];
-  for (const dir of [...open, ...closed]) mkdirSync(dir, { recursive: true });
-  for (const dir of open) chmodSync(dir, 0o711);
-  for (const dir of closed) chmodSync(dir, 0o700);
 }
 
 /** Running sandboxes keep the copy they started with. */

@@ -5,12 +5,14 @@ import { changes } from './changes.ts';
 import { createCell } from './create.ts';
 import { bindCrun } from './crun-binary.ts';
 import { destroyCell } from './destroy.ts';
+import { openDirectories } from './directories.ts';
 import { type Place, paths } from './place.ts';
 import { openScratch, snapshotCell } from './scratch.ts';
 import { sweep } from './sweep.ts';
 
 /** What the container driver asks the spawner to do. */
 export const containerOperations = {
+  openDirectories,
   openScratch,
   bindCrun,
   createCell,

@@ -28,29 +28,37 @@ export type CreatedCell = { pid: number; startTime: string; subvolume: number };
 /** What the spawner needs to remove one, whatever state it is in. */
 export type DestroyCell = { place: Place; id: string };
 
-/** Every path of a node and of a cell, in one place. All below the run directory: nothing of it outlives a reboot. */
+/**
+ * Every path of a node and of a cell, in one place, below the run directory. Scratch and temporary directory are mounts
+ * in the node's namespace; the sockets are where a new node finds them when all processes of the former have died.
+ */
 export const paths = {
   /** btrfs mount with one subvolume per cell. */
   scratch: (runDir: string) => `${runDir}/scratch`,
   cells: (runDir: string) => `${runDir}/scratch/cells`,
   cell: (runDir: string, id: string) => `${runDir}/scratch/cells/${id}`,
   snapshots: (runDir: string) => `${runDir}/scratch/snapshots`,
+  /** A small tmpfs in our mount namespace, for what only starts need: the run directory may lie on a disk. */
+  temporary: (runDir: string) => `${runDir}/t`,
   sockets: (runDir: string) => `${runDir}/s`,
   socket: (runDir: string, id: string) => `${runDir}/s/${id}.sock`,
-  roots: (runDir: string) => `${runDir}/r`,
-  root: (runDir: string, id: string) => `${runDir}/r/${id}`,
-  bundles: (runDir: string) => `${runDir}/b`,
+  roots: (runDir: string) => `${runDir}/t/r`,
+  root: (runDir: string, id: string) => `${runDir}/t/r/${id}`,
+  bundles: (runDir: string) => `${runDir}/t/b`,
   /** crun's configuration, its messages, and the pid it reports, while it runs. */
-  config: (runDir: string, id: string) => `${runDir}/b/${id}.json`,
-  log: (runDir: string, id: string) => `${runDir}/b/${id}.log`,
-  pidFile: (runDir: string, id: string) => `${runDir}/b/${id}.pid`,
-  crunState: (runDir: string) => `${runDir}/crun`,
-  crunCell: (runDir: string, id: string) => `${runDir}/crun/${id}`,
+  config: (runDir: string, id: string) => `${runDir}/t/b/${id}.json`,
+  log: (runDir: string, id: string) => `${runDir}/t/b/${id}.log`,
+  pidFile: (runDir: string, id: string) => `${runDir}/t/b/${id}.pid`,
+  crunState: (runDir: string) => `${runDir}/t/crun`,
+  crunCell: (runDir: string, id: string) => `${runDir}/t/crun/${id}`,
   /** Where idmapped copies of the layers stand for the instant in which the overlay takes them over. */
-  lower: (runDir: string, index: number) => `${runDir}/lower/${index}`,
-  lowers: (runDir: string) => `${runDir}/lower`,
+  lower: (runDir: string, index: number) => `${runDir}/t/lower/${index}`,
+  lowers: (runDir: string) => `${runDir}/t/lower`,
   /** crun, bound read-only: elsewhere it makes such a binding itself each time and starts over from it (1.6 ms of CPU). */
-  crun: (runDir: string) => `${runDir}/crun-binary`,
-  /** Our copy of viv-init: mapped users can reach it wherever the sources lie, and a rebuild can't change it. */
-  init: (runDir: string) => `${runDir}/viv-init`,
+  crun: (runDir: string) => `${runDir}/t/crun-binary`,
+  /**
+   * Our copy of viv-init: mapped users can reach it wherever the sources lie, a rebuild can't change it, and it may be
+   * executed (/run often is mounted noexec).
+   */
+  init: (runDir: string) => `${runDir}/t/viv-init`,
 } as const;

@@ -74,7 +74,8 @@ export async function openTestNode(): Promise<TestNode> {
     close: async () => {
       await node.driver.sweep(new Set());
       for (const { path } of layers) await spawner.umount(path);
-      for (const path of [paths.scratch(runDir), paths.crun(runDir)]) await spawner.umount(path);
+      for (const path of [paths.scratch(runDir), paths.crun(runDir), paths.temporary(runDir)])
+        await spawner.umount(path);
       await spawner.close();
       for (const base of basesOf(node.driver.place.hierarchy)) removeTree(base);
       rmSync(runDir, { recursive: true, force: true });
