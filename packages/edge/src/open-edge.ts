@@ -38,6 +38,7 @@ export const EDGE_LIMITS: EdgeLimits = {
   keepEndedMs: 7 * 86_400_000,
   keepEnded: 10_000,
   journalBytes: 256 * MIB,
+  outputBytes: 1024 * MIB,
 };
 
 export type EdgeOptions = {

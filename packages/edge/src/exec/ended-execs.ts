@@ -3,7 +3,7 @@ import type { KeptOutput } from '../journal/kept-output.ts';
 import type { RunningExec } from './running-exec.ts';
 
 /** Ended commands that are still in memory, over all sandboxes. Older ones are read from the journal. */
-const REMEMBERED = 8192;
+const REMEMBERED = 4096;
 
 export type EndedExec = { exec: Exec; stdout: KeptOutput; stderr: KeptOutput };
 

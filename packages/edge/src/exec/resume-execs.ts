@@ -11,6 +11,7 @@ export function replayExecs() {
   const keys = new Map<string, { requestHash: string; exec: string }>();
   let total = 0;
   let oomKills = 0;
+  let kept = 0;
   const reachBytes = new Map<number, number>();
   return {
     take(record: JournalRecord): void {
@@ -22,7 +23,9 @@ export function replayExecs() {
           keys.set(data.idempotencyKey, { requestHash: data.requestHash ?? '', exec: record.exec! });
       } else if (record.type === 'exec_end') {
         open.delete(record.exec!);
-        oomKills = (record.data as ExecEndData).oomKills ?? oomKills;
+        const data = record.data as ExecEndData;
+        oomKills = data.oomKills ?? oomKills;
+        for (const { keptBytes, b64 } of [data.stdout, data.stderr]) if (b64 === undefined) kept += keptBytes;
       } else if (record.type === 'reach') {
         const { port, bytesIn, bytesOut } = record.data as { port: number; bytesIn: number; bytesOut: number };
         reachBytes.set(port, (reachBytes.get(port) ?? 0) + bytesIn + bytesOut);
@@ -31,6 +34,7 @@ export function replayExecs() {
     into(box: Box): void {
       box.execsTotal = total;
       box.oomKills = oomKills;
+      box.outputBudget.leftBytes -= kept;
       if (keys.size > 0) box.execKeys = keys;
       if (reachBytes.size > 0) box.reachBytes = reachBytes;
       for (const [id, start] of open) box.execs.set(id, new RunningExec(box, start, true));

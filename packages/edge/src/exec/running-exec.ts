@@ -142,7 +142,10 @@ export class RunningExec {
     const path = outputPath(this.box.dir, this.id, stream);
     const { files } = this.box.context;
     const { keepBytes } = this.asked;
-    const kept = resumed ? KeptOutput.resume(path, files, keepBytes) : new KeptOutput(path, files, keepBytes);
+    const { outputBudget } = this.box;
+    const kept = resumed
+      ? KeptOutput.resume(path, files, keepBytes, outputBudget)
+      : new KeptOutput(path, files, keepBytes, outputBudget);
     return new OutputChannel(kept, (offset, limit) => this.process?.ack(stream, offset, limit));
   }
 

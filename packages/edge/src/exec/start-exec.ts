@@ -107,15 +107,7 @@ function checkRoom(box: Box): void {
       },
     );
   }
-  if (box.journal.bytes >= limits.journalBytes) {
-    throw new VivError(
-      'quota_exceeded',
-      `the journal of sandbox ${box.id} has reached its maximum of ${limits.journalBytes} bytes`,
-      {
-        details: { maximum: limits.journalBytes },
-      },
-    );
-  }
+  box.requireJournalRoom();
 }
 
 /** Numbers of getrlimit(2) on x86-64. */

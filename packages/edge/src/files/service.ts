@@ -217,6 +217,7 @@ export class Files implements FileService {
   #begin(sandbox: string, { user }: As): { box: Box; cell: Cell; as: { user: string | undefined } } {
     const box = requireBox(this.#context, sandbox);
     const cell = box.requireCell();
+    box.requireJournalRoom();
     box.touch();
     return { box, cell, as: { user: user ?? box.row.user ?? undefined } };
   }

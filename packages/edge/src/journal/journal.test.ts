@@ -82,3 +82,16 @@ test('small output stays in memory; more goes to a file whole, and a new process
   assert.equal(existsSync(path), false);
   files.close();
 });
+
+test('what a sandbox may keep in all is shared by its commands', () => {
+  const files = new DescriptorCache();
+  const dir = freshDir();
+  const budget = { leftBytes: 10_000 };
+  const first = new KeptOutput(join(dir, 'a.1'), files, 1_000_000, budget);
+  const second = new KeptOutput(join(dir, 'b.1'), files, 1_000_000, budget);
+  assert.equal(first.append(Buffer.alloc(7000)), 7000);
+  assert.equal(second.append(Buffer.alloc(7000)), 3000);
+  assert.equal(second.full, true);
+  assert.equal(second.append(Buffer.alloc(10)), 0);
+  files.close();
+});

@@ -17,6 +17,11 @@ const read = promisify(readCallback);
 /** Output up to this size is held in memory (the guest still has it) and ends up inside the exec's last journal record. */
 export const INLINE_BYTES = 4096;
 
+/** Shared by all commands of a sandbox: what may still be kept on file. */
+export type OutputBudget = { leftBytes: number };
+
+const UNLIMITED: OutputBudget = { leftBytes: Number.POSITIVE_INFINITY };
+
 /**
  * The part of one output stream that is kept: its first `limit` bytes. Small output stays in memory until the command ends; more goes to
  * a file, and only what is on file may be acknowledged to the guest.
@@ -24,24 +29,27 @@ export const INLINE_BYTES = 4096;
 export class KeptOutput {
   readonly #path: string;
   readonly #files: DescriptorCache;
+  readonly #budget: OutputBudget;
   #limit: number;
   #inline: Buffer | null = null;
   #fileBytes = 0;
   #spilled = false;
 
-  constructor(path: string, files: DescriptorCache, limit: number) {
+  constructor(path: string, files: DescriptorCache, limit: number, budget: OutputBudget = UNLIMITED) {
+    this.#budget = budget;
     this.#path = path;
     this.#files = files;
     this.#limit = limit;
   }
 
   /** Goes on with what a former process of ours left on file. */
-  static resume(path: string, files: DescriptorCache, limit: number): KeptOutput {
-    const kept = new KeptOutput(path, files, limit);
+  static resume(path: string, files: DescriptorCache, limit: number, budget: OutputBudget = UNLIMITED): KeptOutput {
+    const kept = new KeptOutput(path, files, limit, budget);
     const size = statSync(path, { throwIfNoEntry: false })?.size;
     if (size !== undefined) {
       kept.#spilled = true;
       kept.#fileBytes = size;
+      budget.leftBytes -= size;
     }
     return kept;
   }
@@ -128,7 +136,10 @@ export class KeptOutput {
     rmSync(this.#path, { force: true });
   }
 
-  #write(part: Uint8Array): number {
+  #write(whole: Uint8Array): number {
+    const part =
+      whole.length <= this.#budget.leftBytes ? whole : whole.subarray(0, Math.max(0, this.#budget.leftBytes));
+    if (part.length < whole.length) this.#limit = this.#fileBytes + part.length;
     let done = 0;
     try {
       const fd = this.#descriptor();
@@ -137,6 +148,7 @@ export class KeptOutput {
       this.#limit = this.#fileBytes + done;
     }
     this.#fileBytes += done;
+    this.#budget.leftBytes -= done;
     return done;
   }
 

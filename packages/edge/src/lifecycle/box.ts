@@ -6,6 +6,7 @@ import type { CellHandle } from '../drivers/driver.ts';
 import type { Signs } from '../exec/annotation.ts';
 import type { RunningExec } from '../exec/running-exec.ts';
 import type { Journal } from '../journal/journal.ts';
+import type { OutputBudget } from '../journal/kept-output.ts';
 import { type SandboxRow, toSandbox } from '../registry/sandbox-row.ts';
 import type { EdgeContext } from './context.ts';
 
@@ -38,6 +39,8 @@ export class Box {
   readonly onEnd: (() => void)[] = [];
   /** Bytes its endpoints had used before a restart of the edge, by port. */
   reachBytes: Map<number, number> | null = null;
+  /** What its commands may still have kept on file, all together. */
+  readonly outputBudget: OutputBudget;
   /** Counters when somebody last looked. */
   oomKills = 0;
   #pidsDenied = 0;
@@ -48,6 +51,7 @@ export class Box {
     this.row = row;
     this.journal = journal;
     this.lastTrafficMs = context.clock.now();
+    this.outputBudget = { leftBytes: context.limits.outputBytes };
   }
 
   get id(): string {
@@ -98,6 +102,14 @@ export class Box {
       throw new VivError('sandbox_paused', `sandbox ${this.id} is ${state}`, { details: { id: this.id } });
     if (state === 'ending' || state === 'ended' || state === 'failed') throw deadError(this.row);
     throw new VivError('state_conflict', `sandbox ${this.id} is ${state}`, { details: { id: this.id, state } });
+  }
+
+  /** Nothing is done that could not be written down: `quota_exceeded` when the journal has reached its maximum. */
+  requireJournalRoom(): void {
+    const maximum = this.context.limits.journalBytes;
+    if (this.journal.bytes < maximum) return;
+    const message = `the journal of sandbox ${this.id} has reached its maximum of ${maximum} bytes`;
+    throw new VivError('quota_exceeded', message, { details: { maximum } });
   }
 
   /** One at a time: pausing, resuming, forking, ending. */

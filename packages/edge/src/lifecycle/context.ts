@@ -29,6 +29,8 @@ export type EdgeLimits = {
   keepEnded: number;
   /** One sandbox's journal. */
   journalBytes: number;
+  /** Kept output of one sandbox's commands, all together; beyond, output is counted and hashed but not kept. */
+  outputBytes: number;
 };
 
 /** What the parts of one edge share. */

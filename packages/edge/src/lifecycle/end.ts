@@ -1,5 +1,6 @@
 import { type EndReason, VivError } from '@vivarium/protocol';
 import type { Box } from './box.ts';
+import { pruneEnded } from './retention.ts';
 
 const DESTROY_ATTEMPTS = 3;
 const RETRY_MS = 10_000;
@@ -31,6 +32,7 @@ export function closeBox(box: Box, state: 'ended' | 'failed'): void {
   box.step(state, { endedAt: context.clock.now() });
   box.journal.close();
   context.metrics.ended.inc({ reason: box.row.endReason ?? 'killed' });
+  pruneEnded(context);
 }
 
 /** Drops our end of the stream and whatever used it. */

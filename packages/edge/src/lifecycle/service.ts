@@ -24,7 +24,6 @@ import { endBox } from './end.ts';
 import { requireBox, requireRow } from './find.ts';
 import { forkBox, snapshotBox } from './fork.ts';
 import { pauseBox, resumeBox } from './pause.ts';
-import { pruneEnded } from './retention.ts';
 import { armTimeouts } from './timeouts.ts';
 
 /** Sandboxes: made, watched, changed, ended. */
@@ -73,7 +72,6 @@ export class Sandboxes implements SandboxService {
     const box = this.#context.boxes.get(id);
     if (!box) return toSandbox(this.#row(id));
     await endBox(box, 'killed');
-    pruneEnded(this.#context);
     return toSandbox(box.row);
   }
 

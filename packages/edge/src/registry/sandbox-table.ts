@@ -16,6 +16,7 @@ export class SandboxTable {
   readonly #delete: StatementSync;
   readonly #live: StatementSync;
   readonly #before: StatementSync;
+  readonly #liveBefore: StatementSync;
   readonly #ofLease: StatementSync;
   readonly #total: StatementSync;
   readonly #surplus: StatementSync;
@@ -31,6 +32,7 @@ export class SandboxTable {
     this.#delete = db.prepare('DELETE FROM sandboxes WHERE id = ?');
     this.#live = db.prepare('SELECT body FROM sandboxes WHERE live = 1 ORDER BY id');
     this.#before = db.prepare('SELECT body FROM sandboxes WHERE id < ? ORDER BY id DESC LIMIT ?');
+    this.#liveBefore = db.prepare('SELECT body FROM sandboxes WHERE live = 1 AND id < ? ORDER BY id DESC LIMIT ?');
     this.#ofLease = db.prepare('SELECT body FROM sandboxes WHERE lease = ? AND id < ? ORDER BY id DESC LIMIT ?');
     this.#total = db.prepare("SELECT seq FROM sqlite_sequence WHERE name = 'sandboxes'");
     this.#surplus = db.prepare(
@@ -71,7 +73,7 @@ export class SandboxTable {
     const found: SandboxRow[] = [];
     let from = before ?? '~';
     while (found.length < limit) {
-      const rows = filter.lease ? this.#ofLease.all(filter.lease, from, SCAN_ROWS) : this.#before.all(from, SCAN_ROWS);
+      const rows = this.#scan(filter, from);
       for (const raw of rows) {
         const row = parse(raw)!;
         from = row.id;
@@ -80,6 +82,13 @@ export class SandboxTable {
       if (rows.length < SCAN_ROWS) break;
     }
     return found;
+  }
+
+  /** The narrowest index that holds all that match. */
+  #scan(filter: SandboxFilter, from: string) {
+    if (filter.lease) return this.#ofLease.all(filter.lease, from, SCAN_ROWS);
+    const onlyLive = filter.states?.length && filter.states.every(isLive);
+    return (onlyLive ? this.#liveBefore : this.#before).all(from, SCAN_ROWS);
   }
 
   /** All that were ever made here. */
