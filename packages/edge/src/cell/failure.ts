@@ -54,6 +54,7 @@ const BY_ERRNO: Partial<Record<number, ErrorCode>> = {
 };
 
 const BY_ERRNO_AT: Partial<Record<number, Partial<Record<number, ErrorCode>>>> = {
+  [STAGE.USER]: { [E.EPERM]: 'path_denied', [E.EINVAL]: 'path_denied' },
   [STAGE.CONNECT]: { [E.EACCES]: 'path_denied', [E.EPERM]: 'path_denied', [E.EINVAL]: 'invalid_argument' },
   [STAGE.LISTEN]: { [E.EADDRINUSE]: 'state_conflict', [E.EADDRNOTAVAIL]: 'invalid_argument' },
   // Only path resolution can leave a base; a rename between file systems is an ordinary failure.
