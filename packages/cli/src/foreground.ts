@@ -22,8 +22,9 @@ export async function follow(
   child: Process,
   { tty, stdin, detachKeys }: { tty: boolean; stdin: boolean; detachKeys: boolean },
 ): Promise<number> {
-  child.onGap = ({ stream, from, to }) =>
-    note(`viv: ${to - from} bytes of ${stream} are no longer kept and are left out`);
+  child.onGap(({ stream, from, to }) =>
+    note(`viv: ${to - from} bytes of ${stream} are no longer kept and are left out`),
+  );
   const stopSignals = forwardSignals(child);
   const terminal = tty ? new RawTerminal(child, detachKeys) : undefined;
   if (!terminal && stdin) void feed(child);

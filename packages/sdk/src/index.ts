@@ -21,7 +21,7 @@ export type { OutputStream } from './output-stream.ts';
 export { collect } from './page.ts';
 export type { PortListener } from './port-listener.ts';
 export type { Connection } from './ports.ts';
-export type { Process } from './process.ts';
+export type { OutputGap, Process } from './process.ts';
 export type { AttachOptions, Sandbox } from './sandbox.ts';
 export type { CreateOptions, ListFilter, RequestControl } from './sandboxes.ts';
 export type { Subscription } from './subscription.ts';

@@ -18,16 +18,19 @@ export type AttachRequest = {
   stderrOffset: number;
 };
 
+export type OutputGap = { stream: 'stdout' | 'stderr'; from: number; to: number };
+
 /** A command that runs, as a stream. It survives a broken connection on both ends: output carries on where it was. */
 export class Process implements AsyncDisposable {
   readonly sandboxId: string;
   readonly stdout: OutputStream;
   readonly stderr: OutputStream;
-  /** Told when output between two offsets is no longer kept (after a long absence). */
-  onGap: ((gap: { stream: 'stdout' | 'stderr'; from: number; to: number }) => void) | undefined;
+  /** Stretches of output that are no longer kept (after a long absence), in order. */
+  readonly gaps: OutputGap[] = [];
   readonly #context: Context;
   readonly #channel: Channel;
   readonly #keepBytes: number;
+  #onGap: (gap: OutputGap) => void = () => {};
   readonly #exited: Promise<Exec>;
   #exec: Exec | undefined;
   #resolveExited!: (exec: Exec) => void;
@@ -111,6 +114,12 @@ export class Process implements AsyncDisposable {
     return this.#channel.outlet.close();
   }
 
+  /** Calls the listener for every gap, also for those that have been. */
+  onGap(listener: (gap: OutputGap) => void): void {
+    this.#onGap = listener;
+    for (const gap of this.gaps) listener(gap);
+  }
+
   resize(size: WinSize): void {
     this.#channel.send({ t: 'resize', ch: this.#channel.ch, size });
   }
@@ -173,7 +182,8 @@ export class Process implements AsyncDisposable {
     } else if (event.type === 'gap') {
       const gap = event as unknown as { sub: 1 | 2; from: number; to: number };
       this.#inlet(gap.sub).received = gap.to;
-      this.onGap?.({ stream: gap.sub === 1 ? 'stdout' : 'stderr', from: gap.from, to: gap.to });
+      this.gaps.push({ stream: gap.sub === Sub.out ? 'stdout' : 'stderr', from: gap.from, to: gap.to });
+      this.#onGap(this.gaps.at(-1)!);
     }
   }
 

@@ -12,6 +12,7 @@ export class FakeChannel {
   onMessage: (message: { t: string } & Record<string, unknown>) => void = () => {};
   onInput: (chunk: Buffer) => void = () => {};
   onInputEnd: () => void = () => {};
+  readonly siblings = new Map<number, FakeChannel>();
   overCredit = false;
   gone = false;
   readonly #ws: WebSocket;
@@ -24,6 +25,13 @@ export class FakeChannel {
   constructor(ws: WebSocket, ch: number) {
     this.#ws = ws;
     this.ch = ch;
+  }
+
+  /** A channel that the server opens on the same connection. */
+  sibling(ch: number): FakeChannel {
+    const channel = new FakeChannel(this.#ws, ch);
+    this.siblings.set(ch, channel);
+    return channel;
   }
 
   opened(result: unknown): void {

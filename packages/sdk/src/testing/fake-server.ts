@@ -75,9 +75,11 @@ export class FakeServer {
       this.sockets.delete(ws);
       for (const channel of channels.values()) channel.broken();
     });
+    const find = (ch: number) =>
+      channels.get(ch) ?? [...channels.values()].find((channel) => channel.siblings.has(ch))?.siblings.get(ch);
     ws.on('message', (data: Buffer, binary) => {
       if (binary) {
-        channels.get(data.readUInt32LE(0))?.input(data[4]!, data.subarray(8));
+        find(data.readUInt32LE(0))?.input(data[4]!, data.subarray(8));
         return;
       }
       const message = JSON.parse(data.toString()) as { t: string; ch: number; req: MuxOp };
@@ -87,7 +89,7 @@ export class FakeServer {
         channels.set(message.ch, channel);
         this.opens.push(message.req);
         void this.onOpen(message.req, channel);
-      } else channels.get(message.ch)?.message(message as never);
+      } else find(message.ch)?.message(message as never);
     });
   }
 
