@@ -122,7 +122,8 @@ static void read_input(struct task *task) {
 }
 
 void conn_send(uint8_t type, uint8_t chan, uint32_t stream, const void *payload, uint32_t len) {
-  if (!conn.up || conn.broken) return;
+  /* Nothing goes out before the answer to HELLO; what happened until then is in STATE. */
+  if (!conn.up || !conn.greeted || conn.broken) return;
   uint8_t header[FRAME_HEADER];
   frame_encode(header, &(struct frame){.length = len, .type = type, .chan = chan, .stream = stream});
   if (buffer_len(&conn.out) + FRAME_HEADER + len > OUT_MAX || buffer_room(&conn.out, FRAME_HEADER + len)) {
