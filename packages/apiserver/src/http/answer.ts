@@ -93,10 +93,28 @@ class LineBuffer {
   }
 }
 
-/** A byte stream. A source that breaks off breaks the connection, so that nobody takes a part for the whole. */
+/**
+ * A byte stream. A source that breaks off breaks the connection, so that nobody takes a part for the whole. With a
+ * `content-length` exactly that many bytes go out: a file may grow while it is read, and what is in it is the agent's.
+ */
 export function bytes(stream: Readable, status: number, headers: Record<string, string | number>): Answer {
+  const length = headers['content-length'];
   return new Answer(async (res) => {
     res.writeHead(status, headers);
-    await pipeline(stream, res);
+    if (typeof length === 'number') await pipeline(stream, (source: Readable) => exactly(length, source), res);
+    else await pipeline(stream, res);
   });
+}
+
+async function* exactly(length: number, source: Readable): AsyncGenerator<Buffer> {
+  let left = length;
+  for await (const chunk of source as AsyncIterable<Buffer>) {
+    if (chunk.length >= left) {
+      yield chunk.subarray(0, left);
+      return;
+    }
+    left -= chunk.length;
+    yield chunk;
+  }
+  throw new VivError('connection_lost', `the source ended ${left} bytes early`);
 }

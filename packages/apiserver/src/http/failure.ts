@@ -9,10 +9,11 @@ const DRAIN_MS_MAX = 5_000;
 
 /**
  * Answers with an error body. Errors that are not ours are logged with a request id and become `internal`: their text stays here.
- * Once a response has begun, the connection is cut instead.
+ * Once a response has begun, the connection is cut instead; one that is complete stays.
  */
 export function sendFailure(req: IncomingMessage, res: ServerResponse, thrown: unknown, log: Logger): void {
   const error = presentable(thrown, log, { method: req.method, path: req.url?.split('?')[0] });
+  if (res.writableEnded) return;
   if (res.headersSent || res.destroyed) {
     res.destroy();
     return;

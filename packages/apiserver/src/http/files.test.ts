@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
-import { request } from 'node:http';
+import { Agent, request } from 'node:http';
 import { connect } from 'node:net';
+import { Readable } from 'node:stream';
 import { test } from 'node:test';
 import { type Served, served } from '../testing/served.ts';
 
@@ -52,6 +53,48 @@ test('a large upload and download pass unchanged', async () => {
   });
   const digest = (data: Uint8Array) => createHash('sha256').update(data).digest('hex');
   assert.equal(digest(new Uint8Array(await response.arrayBuffer())), digest(content));
+});
+
+test('a file that grows while it is read is cut at the size that was promised, and the connection goes on', async () => {
+  await using api = await served();
+  const at = await filesOf(api);
+  const entry = await api.edge.files.stat('', Buffer.from('/etc/motd'), { follow: true });
+  let destroyed = false;
+  api.edge.files.read = async () => {
+    const stream = Readable.from(
+      (function* () {
+        yield Buffer.from('hello ');
+        for (let i = 0; i < 100; i++) yield Buffer.from('world\nHTTP/1.1 200 OK\r\n\r\n');
+      })(),
+    );
+    stream.on('close', () => {
+      destroyed = true;
+    });
+    return { entry, stream };
+  };
+  const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+  const get = (path: string) =>
+    new Promise<string>((resolve) => {
+      request(api.url + path, { agent, headers: { authorization: `Bearer ${api.secret}` } }, async (res) =>
+        resolve((await res.toArray()).join('')),
+      ).end();
+    });
+  assert.equal(await get(`${at}/content?path=/etc/motd`), 'hello world\n');
+  assert.equal(JSON.parse(await get('/v1/node')).id, 'n1');
+  assert.ok(destroyed);
+  agent.destroy();
+});
+
+test('a file that shrinks while it is read breaks the connection instead of ending short', async () => {
+  await using api = await served();
+  const at = await filesOf(api);
+  const entry = await api.edge.files.stat('', Buffer.from('/etc/motd'), { follow: true });
+  api.edge.files.read = async () => ({ entry, stream: Readable.from([Buffer.from('hello')]) });
+  await assert.rejects(api.call('GET', `${at}/content?path=/etc/motd`), /terminated|fetch failed/);
+  await assert.rejects(
+    api.call('GET', `${at}/content?path=/etc/motd`, undefined, { range: 'bytes=2-9' }),
+    /terminated|fetch failed/,
+  );
 });
 
 test('names that are not ASCII and names that are not UTF-8 reach the edge as their bytes', async () => {

@@ -151,6 +151,17 @@ test('a WebSocket without a key, with a wrong one, without the scope or the subp
   );
 });
 
+test('a thousand idle connections are held, and the work of others goes on', async () => {
+  await using api = await served();
+  const clients = await Promise.all(Array.from({ length: 1_000 }, () => new MuxClient(api.url, api.secret).ready()));
+  const { text } = await api.call('GET', '/metrics');
+  assert.match(text, /viv_mux_connections 1000/);
+  const { id } = await api.create();
+  clients[500]!.open(1, { op: 'exec.start', sandbox: id, exec: { argv: ['echo', 'hi'] } });
+  await clients[500]!.next('closed', 1);
+  for (const client of clients) client.ws.terminate();
+});
+
 test('a client that no longer answers is dropped, one that does is kept', async () => {
   await using api = await served({ pingMs: 50 });
   const dead = await new MuxClient(api.url, api.secret).ready();

@@ -40,7 +40,7 @@ export const FILE_ROUTES = routes({
     scope,
     summary: 'Read a file',
     description:
-      'The header `X-Viv-Entry` holds its Entry as JSON (non-ASCII as \\u escapes). `Range: bytes=…` with one range is answered with 206.',
+      'The header `X-Viv-Entry` holds its Entry as JSON (non-ASCII as \\u escapes), unless that would be longer than 8,000 characters. `Range: bytes=…` with one range is answered with 206.',
     query: ReadQuery,
     status: 200,
     media: 'application/octet-stream',
