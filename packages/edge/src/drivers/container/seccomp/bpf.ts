@@ -34,12 +34,12 @@ export const returnIfAtLeast = (value: number, action: number): Instruction[] =>
   ret(action),
 ];
 
-/** What happens for the numbers from `from` on, up to the next range. Every `then` ends in a return. */
-export type Range = { from: number; then: Instruction[] };
+/** What happens for the numbers from `from` on, up to the next range. Every `program` ends in a return. */
+export type Range = { from: number; program: Instruction[] };
 
 /** A binary search over the accumulator: ranges in ascending order, the first from 0. */
 export function search(ranges: readonly Range[]): Instruction[] {
-  if (ranges.length === 1) return ranges[0]!.then;
+  if (ranges.length === 1) return ranges[0]!.program;
   const middle = ranges.length >> 1;
   const low = search(ranges.slice(0, middle));
   const high = search(ranges.slice(middle));

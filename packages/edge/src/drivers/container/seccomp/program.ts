@@ -36,8 +36,8 @@ function ranges(): Range[] {
   const last = Math.max(...actions.keys());
   const result: Range[] = [];
   for (let number = 0; number <= last + 1; number++) {
-    const then = actions.get(number) ?? [ret(fail(ENOSYS))];
-    if (!sameReturn(result.at(-1)?.then, then)) result.push({ from: number, then });
+    const program = actions.get(number) ?? [ret(fail(ENOSYS))];
+    if (!sameReturn(result.at(-1)?.program, program)) result.push({ from: number, program });
   }
   return result;
 }

@@ -1,0 +1,59 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { atLeast, probeContainerCapabilities } from './capabilities.ts';
+import { KEPT_CAPABILITIES, keptCapabilityMask } from './capability-set.ts';
+import { ociConfig } from './oci-config.ts';
+
+type Config = {
+  process: { noNewPrivileges: boolean; capabilities: Record<string, string[]> };
+  mounts: { destination: string; type: string; options: string[] }[];
+  linux: { namespaces: { type: string }[]; uidMappings: object[]; maskedPaths: string[] };
+};
+
+const limits = { cpuWeight: 100, cpus: 1, memoryMiB: 100, pids: 10, diskMiB: 10, nofile: 100, ptys: 3 };
+const config = ociConfig({ hostname: 'box', slot: 2, rootfs: '/r', init: '/i', limits }) as Config;
+
+test('a cell has six namespaces by crun, and its own range of ids', () => {
+  const types = config.linux.namespaces.map(({ type }) => type).sort();
+  assert.deepEqual(types, ['ipc', 'mount', 'network', 'pid', 'user', 'uts']);
+  assert.deepEqual(config.linux.uidMappings, [{ containerID: 0, hostID: 0x40000000 + 2 * 65536, size: 65536 }]);
+});
+
+test('no host directory, no sysfs and no control groups are mounted, and the only file is read-only', () => {
+  assert.ok(config.mounts.every(({ type }) => !['sysfs', 'cgroup', 'cgroup2'].includes(type)));
+  const binds = config.mounts.filter(({ type }) => type === 'bind');
+  assert.deepEqual(
+    binds.map(({ destination }) => destination),
+    ['/dev/viv-init'],
+  );
+  assert.ok(binds[0]!.options.includes('ro'));
+});
+
+test('terminals and shared memory are limited', () => {
+  const options = (path: string) => config.mounts.find(({ destination }) => destination === path)!.options;
+  assert.ok(options('/dev/pts').includes('max=3'));
+  assert.ok(options('/dev/shm').includes('size=50m'));
+});
+
+test('nothing that reaches beyond the sandbox is among the kept capabilities', () => {
+  const dangerous = ['SYS_ADMIN', 'SYS_PTRACE', 'NET_ADMIN', 'NET_RAW', 'SYS_MODULE', 'SYS_RAWIO', 'MKNOD', 'BPF'];
+  for (const name of dangerous) assert.ok(!KEPT_CAPABILITIES.includes(`CAP_${name}`));
+  assert.equal(keptCapabilityMask(), 0xa00405fbn);
+  assert.ok(!config.process.noNewPrivileges, 'sudo works');
+});
+
+test('versions are compared by number, not by letter', () => {
+  assert.ok(atLeast('6.18.44-vendor', '6.1'));
+  assert.ok(atLeast('6.1.0-13-amd64', '6.1'));
+  assert.ok(atLeast('1.14.3', '1.8'));
+  assert.ok(!atLeast('5.19.0', '6.1'));
+  assert.ok(!atLeast('1.5', '1.8'));
+  assert.ok(!atLeast('unknown', '1.8'));
+});
+
+test('what this machine can do is told with a reason, and a remedy where it can not', () => {
+  for (const { name, ok, reason, remedy } of probeContainerCapabilities('/nonexistent/crun')) {
+    assert.ok(reason, name);
+    assert.equal(remedy === null, ok, name);
+  }
+});
