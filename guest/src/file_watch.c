@@ -38,7 +38,9 @@ struct watched {
   char *path; /* relative to the root, "" for the root itself */
 };
 
-static int notify, rootFd;
+static int notify;
+static char rootPath[4096];
+static struct stat rootStat;
 static bool recursive;
 static struct watched *watched; /* sorted by wd: the kernel hands them out in growing order */
 static size_t count, cap;
@@ -87,7 +89,9 @@ static int add(int fd, const char *path) {
   /* inotify_add_watch has no *at form, and a path could be raced: so from inside the directory. */
   if (fchdir(fd) < 0) return -errno;
   int wd = inotify_add_watch(notify, ".", MASK | IN_ONLYDIR);
-  if (wd < 0) return -errno;
+  int error = wd < 0 ? -errno : 0;
+  /* A directory that somebody is in, or has open, never tells its end (IN_DELETE_SELF). */
+  if (chdir("/") < 0 || error) return error ? error : -errno;
   struct watched *known = find(wd);
   char *copy = strdup(path);
   if (!copy) work_fail(ENOMEM, STAGE_LIMIT);
@@ -148,9 +152,15 @@ static void add_tree(int fd, const char *path, bool report) {
   else close(fd);
 }
 
-/* Opens a directory of the tree by its path, one component after the other, following no link. */
+/* Opens a directory of the tree by its path, one component after the other, following no link, from the very directory
+ * that is watched: -1 if that is not at its place any more. */
 static int open_beneath(const char *path) {
-  int fd = openat(rootFd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  struct stat now;
+  int fd = open(rootPath, O_RDONLY | O_DIRECTORY | O_NONBLOCK | O_CLOEXEC);
+  if (fd >= 0 && (fstat(fd, &now) < 0 || now.st_dev != rootStat.st_dev || now.st_ino != rootStat.st_ino)) {
+    close(fd);
+    return -1;
+  }
   char *copy = strdup(path), *save;
   for (char *name = copy ? strtok_r(copy, "/", &save) : NULL; name && fd >= 0; name = strtok_r(NULL, "/", &save)) {
     int next = openat(fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
@@ -209,10 +219,13 @@ void file_watch(const struct file *file) {
   static char buffer[65536] __attribute__((aligned(8)));
   path_begin(file);
   recursive = file->flags & FILE_RECURSIVE;
-  rootFd = path_open(path_text(file->path), O_RDONLY | O_DIRECTORY | O_NONBLOCK, 0);
-  if (rootFd < 0) work_fail(-rootFd, STAGE_PATH);
+  int root = path_open(path_text(file->path), O_RDONLY | O_DIRECTORY | O_NONBLOCK, 0);
+  if (root < 0) work_fail(-root, STAGE_PATH);
+  ssize_t pathLen = readlinkat(WORK_PROC_FD, path_of_fd(root), rootPath, sizeof rootPath - 1);
+  if (pathLen < 0 || fstat(root, &rootStat) < 0) work_fail(errno, STAGE_OPERATION);
+  path_end();
   if ((notify = inotify_init1(IN_CLOEXEC)) < 0) work_fail(errno, STAGE_OPERATION);
-  add_tree(openat(rootFd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), "", false);
+  add_tree(root, "", false);
   work_ok(NULL, 0);
   for (;;) {
     ssize_t len = read(notify, buffer, sizeof buffer);

@@ -56,7 +56,7 @@ int main(int argc, char **argv) {
     return usage();
   }
 
-  int signals = role_become_init();
+  int signals = role_become_init(fd);
   if (signals < 0) return fatal("start", signals);
   int error = loop_open();
   if (!error) error = dispatch_open();

@@ -51,6 +51,11 @@ void path_begin(const struct file *file) {
   baseText = text;
 }
 
+void path_end(void) {
+  if (baseFd >= 0) close(baseFd);
+  baseFd = -1;
+}
+
 char *path_text(struct bytes path) {
   char *text = expand(path);
   if (!baseText || text[0] != '/') return text;

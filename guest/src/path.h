@@ -16,6 +16,8 @@ struct place {
 
 /* Sets the base of all that follows and what `~` stands for. Fails the work if the base can't be opened. */
 void path_begin(const struct file *file);
+/* Lets go of the base. */
+void path_end(void);
 /* The text of a path: `~` expanded, trailing slashes gone, relative to the base where there is one. */
 char *path_text(struct bytes path);
 /* open(2) of a path text. Returns the descriptor or -errno. */

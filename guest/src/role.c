@@ -30,8 +30,9 @@ int role_null_fd(void) { return nullFd; }
 /* Blocked, not ignored: a child has them pending then from its first moment, and none gets lost on its way to execve. An
  * ordinary process (tests) stays killable. */
 static int block_signals(void) {
-  struct sigaction action = {.sa_handler = SIG_DFL};
-  for (int sig = 1; sig < NSIG; sig++) sigaction(sig, &action, NULL);
+  /* The kernel's own call: libc hides the signals that it uses itself, and one may have come ignored. */
+  static const uint64_t defaults[4];
+  for (int sig = 1; sig <= 64; sig++) syscall(SYS_rt_sigaction, sig, defaults, NULL, 8);
   sigset_t mask;
   if (pid1) {
     sigfillset(&mask);
@@ -47,8 +48,11 @@ static int block_signals(void) {
   return fd < 0 ? -errno : fd;
 }
 
-int role_become_init(void) {
+int role_become_init(int keepFd) {
   pid1 = getpid() == 1;
+  /* Whatever else the runtime left open has no business in here. */
+  if (keepFd > 3) syscall(SYS_close_range, 3u, (unsigned)keepFd - 1, 0);
+  role_close_from(keepFd < 3 ? 3 : keepFd + 1);
   /* 0-2 must be taken, or a pipe could land there. */
   do nullFd = open("/dev/null", O_RDWR | O_NOFOLLOW);
   while (nullFd >= 0 && nullFd <= 2);

@@ -5,9 +5,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Becomes the init of the sandbox (or, as an ordinary process, its sub-reaper). Returns the signalfd for SIGCHLD, or
- * -errno. */
-int role_become_init(void);
+/* Becomes the init of the sandbox (or, as an ordinary process, its sub-reaper); of the inherited descriptors only 0-2
+ * and `keepFd` stay open. Returns the signalfd for SIGCHLD, or -errno. */
+int role_become_init(int keepFd);
 bool role_is_pid1(void);
 
 /* In a child: every signal unblocked; all are default already. */

@@ -36,9 +36,10 @@ void unixpath_listen(const void *request) {
   struct sockaddr_un address = address_of(path);
   int fd = open_socket();
   struct stat stat;
-  /* A socket file that nobody listens on any more is in the way; anything else that is there stays. */
+  /* A socket file that nobody listens on any more is in the way; anything else that is there stays. The probe is of
+   * another type: a living listener answers EPROTOTYPE and gets no connection from it. */
   if (!lstat(address.sun_path, &stat) && S_ISSOCK(stat.st_mode)) {
-    int probe = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    int probe = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     if (connect(probe, (struct sockaddr *)&address, sizeof address) < 0 && errno == ECONNREFUSED)
       unlink(address.sun_path);
     close(probe);

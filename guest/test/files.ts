@@ -20,9 +20,34 @@ export const OP = {
   statfs: 15,
 } as const;
 
-export const TAG = { path2: 3, mode: 4, flags: 5, offset: 6, length: 7, user: 8, depth: 9, base: 10, uid: 11, gid: 12, mtime: 13, window: 14, owner: 15 } as const;
+export const TAG = {
+  path2: 3,
+  mode: 4,
+  flags: 5,
+  offset: 6,
+  length: 7,
+  user: 8,
+  depth: 9,
+  base: 10,
+  uid: 11,
+  gid: 12,
+  mtime: 13,
+  window: 14,
+  owner: 15,
+} as const;
 
-export const FLAG = { follow: 1, self: 2, atomic: 4, append: 8, parents: 16, exclusive: 32, fsync: 64, atOffset: 128, recursive: 256, missingOk: 512 } as const;
+export const FLAG = {
+  follow: 1,
+  self: 2,
+  atomic: 4,
+  append: 8,
+  parents: 16,
+  exclusive: 32,
+  fsync: 64,
+  atOffset: 128,
+  recursive: 256,
+  missingOk: 512,
+} as const;
 
 type Path = string | Uint8Array;
 
@@ -79,7 +104,10 @@ export async function pour(link: Link, id: number, bytes: Uint8Array): Promise<v
   let limit = 65_536;
   for (let at = 0; at < bytes.length; ) {
     while (at >= limit) {
-      const frame = await link.takeWhere((f) => f.stream === id && (f.type === T.WINDOW || f.type === T.FAIL), 'credit');
+      const frame = await link.takeWhere(
+        (f) => f.stream === id && (f.type === T.WINDOW || f.type === T.FAIL),
+        'credit',
+      );
       if (frame.type === T.FAIL) {
         link.frames.push(frame);
         return;

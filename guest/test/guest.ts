@@ -17,7 +17,10 @@ export class Guest {
   readonly child: ChildProcess;
   readonly errors: Buffer[] = [];
 
+  readonly #pid1: boolean;
+
   constructor(options: { pid1?: boolean } = {}) {
+    this.#pid1 = options.pid1 ?? false;
     const program = join(build, process.env.VIV_INIT ?? 'viv-init');
     const args = [...(options.pid1 ? ['--pid1'] : []), this.socketPath, program];
     this.child = spawn(join(build, 'launch'), args, { stdio: ['ignore', 'ignore', 'pipe'] });
@@ -37,9 +40,16 @@ export class Guest {
     return link;
   }
 
-  /** Pid of viv-init itself (not of the launcher that waits for it). */
+  /** Pid of viv-init itself: with `pid1` the launcher is its parent. */
   pid(): number {
-    return this.child.pid ?? 0;
+    const pid = this.child.pid ?? 0;
+    return this.#pid1 ? Number(readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8')) : pid;
+  }
+
+  /** Waits until viv-init has ended by itself: its exit code. */
+  async ended(): Promise<number | null> {
+    await until(() => this.child.exitCode !== null || this.child.signalCode !== null, 'the end of viv-init');
+    return this.child.exitCode;
   }
 
   openDescriptors(): number {
@@ -68,7 +78,7 @@ export class Guest {
 
   async close(): Promise<void> {
     if (this.child.exitCode === null && this.child.signalCode === null) {
-      for (const pid of this.children().keys()) kill(pid);
+      if (!this.#pid1) for (const pid of this.children().keys()) kill(pid);
       this.child.kill('SIGKILL');
       await new Promise((done) => this.child.once('exit', done));
     }
@@ -82,7 +92,7 @@ export class Guest {
 export class Link {
   readonly socket: Socket;
   readonly frames: Frame[] = [];
-  bootNonce = Buffer.alloc(0);
+  bootNonce: Buffer = Buffer.alloc(0);
   configured = false;
   states: { stream: number; state: Map<number, Buffer> }[] = [];
   closed = false;
@@ -155,7 +165,8 @@ export class Link {
       const [frame] = at < 0 ? [] : this.frames.splice(at, 1);
       if (frame) return frame;
       if (this.closed) throw new Error(`link closed while waiting for ${what}`);
-      if (Date.now() > deadline) throw new Error(`nothing came: ${what}; have ${JSON.stringify(this.frames.slice(0, 5))}`);
+      if (Date.now() > deadline)
+        throw new Error(`nothing came: ${what}; have ${JSON.stringify(this.frames.slice(0, 5))}`);
       await Promise.race([new Promise<void>((wake) => this.#waiting.push(wake)), sleep(200)]);
     }
   }
@@ -196,7 +207,11 @@ export class Link {
   }
 
   /** Takes data of a channel up to EOF, acknowledging as it goes, and checks that offsets are contiguous. */
-  async collect(stream: number, chan: number, options: { from?: number; window?: number; slowMs?: number } = {}): Promise<Buffer> {
+  async collect(
+    stream: number,
+    chan: number,
+    options: { from?: number; window?: number; slowMs?: number } = {},
+  ): Promise<Buffer> {
     const parts: Buffer[] = [];
     const window = options.window ?? 1 << 20;
     let at = options.from ?? 0;
@@ -252,7 +267,10 @@ export type Failure = Error & { errno: number; stage: number };
 
 function failure(frame: Frame): Failure {
   const message = frame.payload.subarray(8).toString();
-  return Object.assign(new Error(message), { errno: frame.payload.readUInt32LE(0), stage: frame.payload.readUInt32LE(4) });
+  return Object.assign(new Error(message), {
+    errno: frame.payload.readUInt32LE(0),
+    stage: frame.payload.readUInt32LE(4),
+  });
 }
 
 function dial(path: string): Promise<Socket> {

@@ -3,8 +3,8 @@ import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { after, before, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { alive, Guest, kill, type Link, until } from './guest.ts';
 import { pour } from './files.ts';
+import { alive, Guest, kill, type Link, until } from './guest.ts';
 import { T } from './wire.ts';
 
 const WINDOW = 9;

@@ -25,12 +25,30 @@ const violations: [string, (link: Link) => void][] = [
 ];
 
 function spawn(id: number): Buffer {
-  return encodeFrame(T.SPAWN, id, tlv([[1, 'sleep'], [1, '5'], [5, 2]]));
+  return encodeFrame(
+    T.SPAWN,
+    id,
+    tlv([
+      [1, 'sleep'],
+      [1, '5'],
+      [5, 2],
+    ]),
+  );
 }
 
 function overrun(link: Link, offset: number, bytes: number): void {
   const id = link.id() + 40;
-  const frames = [encodeFrame(T.SPAWN, id, tlv([[1, 'sleep'], [1, '5'], [5, 2 | 8]]))];
+  const frames = [
+    encodeFrame(
+      T.SPAWN,
+      id,
+      tlv([
+        [1, 'sleep'],
+        [1, '5'],
+        [5, 2 | 8],
+      ]),
+    ),
+  ];
   for (let at = 0; at < bytes; at += 60_000) {
     const piece = Buffer.alloc(Math.min(60_000, bytes - at));
     frames.push(encodeFrame(T.DATA, id, Buffer.concat([u64(offset + at), piece])));
@@ -115,7 +133,14 @@ test('more listeners than the bound are refused', async () => {
   for (let i = 0; i < 65; i++) {
     const id = link.id();
     ids.push(id);
-    link.send(T.LISTEN, id, tlv([[1, 1], [3, 0]]));
+    link.send(
+      T.LISTEN,
+      id,
+      tlv([
+        [1, 1],
+        [3, 0],
+      ]),
+    );
     if (i < 64) await link.take(id, T.OK);
     else assert.deepEqual({ ...(await link.takeFail(id)) }, { errno: 28, stage: 2 });
   }

@@ -30,7 +30,13 @@ function stateOf(link: Link, id: number): Map<number, Buffer> {
 test('output goes on after a break in its middle with exact bytes and offsets', () =>
   withGuest(async (guest) => {
     let link = await guest.open();
-    const { id } = await link.spawn(['sh', '-c', 'seq 1 300000'], [[8, 'my tag'], [9, 200_000]]);
+    const { id } = await link.spawn(
+      ['sh', '-c', 'seq 1 300000'],
+      [
+        [8, 'my tag'],
+        [9, 200_000],
+      ],
+    );
     const expected = Array.from({ length: 300_000 }, (_, i) => `${i + 1}\n`).join('');
     let text = '';
     for (let round = 0; round < 5; round++) {
@@ -139,10 +145,32 @@ test('a new connection takes the place of the old one', () =>
 test('file streams and connections end with the host, listeners stay and keep what waits', () =>
   withGuest(async (guest) => {
     const first = await guest.open();
-    first.send(T.LISTEN, 101, tlv([[1, 2], [4, `${guest.dir}/inside`], [8, 'ear']]));
+    first.send(
+      T.LISTEN,
+      101,
+      tlv([
+        [1, 2],
+        [4, `${guest.dir}/inside`],
+        [8, 'ear'],
+      ]),
+    );
     await first.take(101, T.OK);
-    first.send(T.FILE, 103, tlv([[1, 4], [2, `${guest.dir}/file`]]));
-    first.send(T.CONNECT, 105, tlv([[1, 2], [4, `${guest.dir}/inside`]]));
+    first.send(
+      T.FILE,
+      103,
+      tlv([
+        [1, 4],
+        [2, `${guest.dir}/file`],
+      ]),
+    );
+    first.send(
+      T.CONNECT,
+      105,
+      tlv([
+        [1, 2],
+        [4, `${guest.dir}/inside`],
+      ]),
+    );
     await first.take(105, T.OK);
     await first.takeWhere((f) => f.type === T.OPENED, 'opened');
     first.close();
@@ -151,7 +179,10 @@ test('file streams and connections end with the host, listeners stay and keep wh
     waiting.write('patience');
     await sleep(100);
     const second = await guest.open();
-    assert.deepEqual(second.states.map((state) => state.stream), [101]);
+    assert.deepEqual(
+      second.states.map((state) => state.stream),
+      [101],
+    );
     assert.equal(String(stateOf(second, 101).get(STATE_TAG)), 'ear');
     const opened = await second.takeWhere((f) => f.type === T.OPENED, 'opened');
     const data = await second.take(opened.stream, T.DATA);
