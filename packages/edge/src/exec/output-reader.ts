@@ -53,6 +53,7 @@ export class OutputReader {
   push(offset: number, chunk: Uint8Array): void {
     if (this.#closed) return;
     const live = this.#queue.length > 0 || this.#position === offset;
+    if (live && !this.#pumping) return this.#giveNow(offset, chunk);
     if (live) this.#queue.push({ offset, chunk });
     else {
       const from = Math.max(offset, this.#source.kept.size);
@@ -74,9 +75,35 @@ export class OutputReader {
     this.#handlers.onClose?.();
   }
 
-  async #pump(): Promise<void> {
+  /** The fast path: the reader waits for this very chunk. One that takes it at once costs no promise. */
+  #giveNow(offset: number, chunk: Uint8Array): void {
+    this.#pumping = true;
+    this.#queue.push({ offset, chunk });
+    try {
+      const taken = this.#handlers.onData(offset, chunk);
+      if (taken) return void this.#pump(taken);
+      if (!this.#closed) this.#tookFirst();
+      this.#pumping = false;
+    } catch {
+      this.#pumping = false;
+      this.close();
+    }
+  }
+
+  #tookFirst(): void {
+    const { offset, chunk } = this.#queue.shift()!;
+    this.#position = offset + chunk.length;
+  }
+
+  /** Gives what there is, one chunk after the other; `first` is the first in the queue, which the reader is taking already. */
+  async #pump(first?: Promise<void>): Promise<void> {
     this.#pumping = true;
     try {
+      if (first) {
+        await first;
+        if (!this.#closed) this.#tookFirst();
+        this.#source.settle();
+      }
       while (!this.#closed && (await this.#step()));
     } catch {
       this.close();
@@ -93,8 +120,8 @@ export class OutputReader {
     if (first && first.offset <= this.#position) {
       const taken = this.#handlers.onData(first.offset, first.chunk);
       if (taken) await taken;
-      this.#position = first.offset + first.chunk.length;
-      this.#queue.shift();
+      if (this.#closed) return false;
+      this.#tookFirst();
       this.#source.settle();
       return true;
     }
