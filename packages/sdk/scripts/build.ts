@@ -7,7 +7,8 @@ import { basename, dirname, join, relative, resolve } from 'node:path';
 import ts from 'typescript';
 
 const root = resolve(import.meta.dirname, '..');
-const dist = join(root, 'dist');
+/** Elsewhere when a folder is given: tests run side by side. */
+const dist = resolve(process.argv[2] ?? join(root, 'dist'));
 
 rmSync(dist, { recursive: true, force: true });
 const program = createProgram(join(root, 'tsconfig.build.json'));
@@ -22,7 +23,7 @@ function createProgram(configFile: string): ts.Program {
     {},
     { ...ts.sys, onUnRecoverableConfigFileDiagnostic: fail },
   );
-  return ts.createProgram(config!.fileNames, config!.options);
+  return ts.createProgram(config!.fileNames, { ...config!.options, outDir: dist });
 }
 
 function emit(program: ts.Program): void {

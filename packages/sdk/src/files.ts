@@ -1,10 +1,11 @@
 import type { Entry, WatchEvent } from '@vivarium/protocol/files.ts';
 import { VivError } from '@vivarium/protocol/viv-error.ts';
-import { type ByteStream, type Bytes, isByteStream, iterate, toBase64, toBytes, toReadable } from './bytes.ts';
+import { type ByteStream, type Bytes, concat, toBase64, toReadable, toText } from './bytes.ts';
 import type { Context } from './context.ts';
 import { defined } from './exec-options.ts';
-import type { Query } from './http.ts';
+import { bodyOf, type Query } from './http.ts';
 import { ndjson } from './ndjson.ts';
+import { collect } from './page.ts';
 import { Subscription } from './subscription.ts';
 
 /** Text, or the exact bytes for names that are not UTF-8. Relative paths and `~` start at the user's home. */
@@ -47,19 +48,16 @@ export class Files {
   }
 
   async read(path: FilePath, options: ReadOptions = {}): Promise<Uint8Array> {
-    const response = await this.#content(path, options);
-    return new Uint8Array(await response.arrayBuffer());
+    return concat(await collect(bodyOf(await this.#content(path, options), options.signal)));
   }
 
   async readText(path: FilePath, options: ReadOptions = {}): Promise<string> {
-    return (await this.#content(path, options)).text();
+    return toText(await this.read(path, options));
   }
 
   /** Streams a file of any size; a slow reader makes the sandbox wait. */
   async readStream(path: FilePath, options: ReadOptions = {}): Promise<ReadableStream<Uint8Array>> {
-    return (
-      (await this.#content(path, options)).body ?? new ReadableStream({ start: (controller) => controller.close() })
-    );
+    return toReadable(bodyOf(await this.#content(path, options), options.signal));
   }
 
   /** Atomic: readers see the old file or the new one. Parents are made. Streams of any size (browsers: where fetch can stream a request). */
@@ -180,7 +178,7 @@ export class Files {
     const query = { ...where(path, options), owner: options.owner };
     const response = await this.#context.http.stream('PUT', `${this.#base}/archive`, {
       query,
-      body: body(tar),
+      body: tar,
       headers: TAR,
       signal: options.signal,
     });
@@ -193,7 +191,7 @@ export class Files {
       query: where(path, options),
       signal: options.signal,
     });
-    return response.body ?? new ReadableStream({ start: (controller) => controller.close() });
+    return toReadable(bodyOf(response, options.signal));
   }
 
   #content(path: FilePath, options: ReadOptions): Promise<Response> {
@@ -212,7 +210,7 @@ export class Files {
     const headers = { 'content-type': 'application/octet-stream' };
     const response = await this.#context.http.stream('PUT', `${this.#base}/content`, {
       query,
-      body: body(data),
+      body: data,
       headers,
       signal: options.signal,
     });
@@ -241,9 +239,4 @@ function range({ offset = 0, length }: ReadOptions): Record<string, string> {
   if (offset === 0 && length === undefined) return {};
   if (length !== undefined && length < 1) throw new VivError('invalid_argument', `length is at least 1, not ${length}`);
   return { range: `bytes=${offset}-${length === undefined ? '' : offset + length - 1}` };
-}
-
-function body(data: Bytes | ByteStream | Blob): BodyInit | ReadableStream<Uint8Array> {
-  if (data instanceof Blob || data instanceof ReadableStream) return data as BodyInit;
-  return isByteStream(data) ? toReadable(iterate(data)) : (toBytes(data) as BodyInit);
 }

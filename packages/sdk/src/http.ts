@@ -1,4 +1,5 @@
 import { VivError } from '@vivarium/protocol/viv-error.ts';
+import { type ByteStream, type Bytes, isByteStream, iterate, toBytes, toReadable } from './bytes.ts';
 import type { Config } from './config.ts';
 import { retry } from './retry.ts';
 
@@ -16,9 +17,7 @@ export type RequestOptions = {
   timeoutMs?: number;
 };
 
-export type StreamRequestOptions = Omit<RequestOptions, 'json' | 'timeoutMs'> & {
-  body?: BodyInit | ReadableStream<Uint8Array> | null;
-};
+export type StreamRequestOptions = Omit<RequestOptions, 'json' | 'timeoutMs'> & { body?: Bytes | ByteStream | Blob };
 
 /** Unary calls and byte streams over fetch. Every failure is a VivError, except that an aborted call throws the signal's reason. */
 export class Http {
@@ -42,16 +41,22 @@ export class Http {
 
   /** A request whose body or answer is a stream: not repeated, no time limit, not counted against maxRequests. */
   async stream(method: string, path: string, options: StreamRequestOptions = {}): Promise<Response> {
-    const init: RequestInit & { duplex?: 'half' } = {
-      method,
-      headers: this.#headers(options),
-      signal: options.signal ?? null,
-    };
-    if (options.body !== undefined && options.body !== null) {
-      init.body = options.body;
-      if (options.body instanceof ReadableStream) init.duplex = 'half';
+    const { body, signal } = options;
+    const init: RequestInit & { duplex?: 'half' } = { method, headers: this.#headers(options), signal: signal ?? null };
+    if (!isByteStream(body)) {
+      if (body !== undefined) init.body = body instanceof Blob ? body : (toBytes(body) as BodyInit);
+      return this.#fetch(path, options.query, init);
     }
-    return this.#fetch(path, options.query, init);
+    let failure: { error: unknown } | undefined;
+    const source = watched(body, (error) => {
+      failure = { error };
+    });
+    // fetch hides what went wrong in the source of a body.
+    return this.#fetch(path, options.query, { ...init, body: toReadable(source), duplex: 'half' } as RequestInit).catch(
+      (error: unknown) => {
+        throw failure && !signal?.aborted ? failure.error : error;
+      },
+    );
   }
 
   authorization(): Record<string, string> {
@@ -144,8 +149,38 @@ export function asVivError(error: unknown, url: string): VivError {
   }
   const cause = (error as { cause?: { code?: string; message?: string } } | undefined)?.cause;
   const detail = cause?.code ?? cause?.message ?? (error instanceof Error ? error.message : String(error));
-  const broken = cause?.code === 'ECONNRESET' || cause?.code === 'UND_ERR_SOCKET' || cause?.code === 'EPIPE';
-  return broken
+  if (cause?.code === 'UND_ERR_HEADERS_TIMEOUT' || cause?.code === 'UND_ERR_BODY_TIMEOUT') {
+    return new VivError('request_timeout', `no answer from ${url} for 5 minutes`, { cause: error });
+  }
+  return BROKEN.has(cause?.code ?? '')
     ? new VivError('connection_lost', `the connection to ${url} broke (${detail})`, { cause: error })
     : new VivError('server_unreachable', `can't reach ${url} (${detail})`, { cause: error });
+}
+
+const BROKEN: ReadonlySet<string> = new Set([
+  'ECONNRESET',
+  'EPIPE',
+  'UND_ERR_SOCKET',
+  'UND_ERR_REQ_CONTENT_LENGTH_MISMATCH',
+]);
+
+/** The bytes of an answer as they come. One that breaks off is `connection_lost`, never a short success. */
+export async function* bodyOf(response: Response, signal?: AbortSignal): AsyncGenerator<Uint8Array> {
+  if (!response.body) return;
+  try {
+    yield* iterate(response.body);
+  } catch (error) {
+    if (signal?.aborted) throw signal.reason;
+    const { origin } = new URL(response.url);
+    throw new VivError('connection_lost', `the answer of ${origin} broke off`, { cause: error });
+  }
+}
+
+async function* watched(source: ByteStream, onError: (error: unknown) => void): AsyncGenerator<Uint8Array> {
+  try {
+    yield* iterate(source);
+  } catch (error) {
+    onError(error);
+    throw error;
+  }
 }

@@ -1,6 +1,6 @@
 import type { Image, ImageImportInput, Progress } from '@vivarium/protocol/image.ts';
 import { VivError } from '@vivarium/protocol/viv-error.ts';
-import { type ByteStream, type Bytes, isByteStream, iterate, toBase64, toBytes, toReadable } from './bytes.ts';
+import { type ByteStream, type Bytes, toBase64, toBytes } from './bytes.ts';
 import type { Context } from './context.ts';
 import { ndjson } from './ndjson.ts';
 import { pages } from './page.ts';
@@ -48,11 +48,10 @@ export class Images {
     options: ImportOptions & { config?: ImportConfig } = {},
   ): Promise<Image> {
     const config = options.config === undefined ? undefined : toBase64(toBytes(JSON.stringify(options.config)));
-    const body = tar instanceof Blob ? tar : isByteStream(tar) ? toReadable(iterate(tar)) : (toBytes(tar) as BodyInit);
     const headers = { 'content-type': 'application/x-tar' };
     const response = await this.#context.http.stream('POST', '/v1/images/import-tar', {
       query: { name, config },
-      body,
+      body: tar,
       headers,
       signal: options.signal,
     });

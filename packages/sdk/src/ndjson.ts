@@ -1,15 +1,14 @@
 import { VivError } from '@vivarium/protocol/viv-error.ts';
-import { iterate } from './bytes.ts';
+import { bodyOf } from './http.ts';
 
 /** Longest line that is accepted. */
 const LINE_MAX_CHARS = 8 * 1024 * 1024;
 
 /** Parses a body of one JSON value per line while it arrives. */
 export async function* ndjson<T>(response: Response): AsyncGenerator<T> {
-  if (!response.body) return;
   const decoder = new TextDecoder();
   let rest = '';
-  for await (const chunk of iterate(response.body)) {
+  for await (const chunk of bodyOf(response)) {
     const lines = (rest + decoder.decode(chunk, { stream: true })).split('\n');
     rest = lines.pop() ?? '';
     if (rest.length > LINE_MAX_CHARS) throw new VivError('internal', 'the server sent a line without end');

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { execFile, execFileSync } from 'node:child_process';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { delimiter, join, resolve } from 'node:path';
 import { after, before, test } from 'node:test';
@@ -11,9 +11,9 @@ import { FakeServer } from './testing/fake-server.ts';
 
 const run = promisify(execFile);
 const root = resolve(import.meta.dirname, '..');
-const dist = join(root, 'dist');
 const scratch = mkdtempSync(join(tmpdir(), 'viv-published-'));
-before(() => execFileSync(process.execPath, [join(root, 'scripts/build.ts')], { stdio: 'inherit' }));
+const dist = join(scratch, 'dist');
+before(() => execFileSync(process.execPath, [join(root, 'scripts/build.ts'), dist], { stdio: 'inherit' }));
 after(() => rmSync(scratch, { recursive: true }));
 
 /** The machine's own Node, which may be as old as 20, rather than the one that comes with the repository. */
@@ -21,6 +21,13 @@ const PATH = (process.env.PATH ?? '')
   .split(delimiter)
   .filter((folder) => !folder.includes('node_modules'))
   .join(delimiter);
+
+/** What npm would install beside it. */
+before(() => {
+  mkdirSync(join(scratch, 'node_modules'));
+  for (const name of ['ws', 'tar-stream'])
+    symlinkSync(resolve(root, '../../node_modules', name), join(scratch, 'node_modules', name));
+});
 
 test('the built package creates, runs and ends on the Node of the machine', async () => {
   const server = await FakeServer.start();

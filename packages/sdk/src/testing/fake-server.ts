@@ -15,6 +15,8 @@ export type Answer = {
   headers?: Record<string, string>;
   hang?: true;
   cut?: true;
+  /** Breaks the connection after `raw`. */
+  cutAfter?: true;
 };
 
 /** A server that speaks the wire protocol and fakes everything behind it, so that tests can break things at will. */
@@ -30,7 +32,7 @@ export class FakeServer {
   /** Refuses WebSockets with this. */
   refuse: VivError | undefined;
   url = '';
-  readonly #http = createServer((request, response) => void this.#handle(request, response));
+  readonly #http = createServer((request, response) => void this.#handle(request, response).catch(() => {}));
   readonly #ws = new WebSocketServer({ noServer: true, perMessageDeflate: false });
 
   static async start(): Promise<FakeServer> {
@@ -115,6 +117,7 @@ export class FakeServer {
       'content-type': answer.raw ? 'application/octet-stream' : 'application/json',
       ...answer.headers,
     });
+    if (answer.cutAfter) return void response.write(answer.raw, () => request.socket.destroy());
     response.end(answer.raw ?? JSON.stringify(answer.json ?? {}));
   }
 }
