@@ -49,6 +49,13 @@ static void on_ready(struct watch *watch, uint32_t events) {
 void leftover_adopt(struct watch *watch) {
   int fd = loop_unwatch(watch);
   if (fd < 0) return;
+  /* The usual case: nobody holds the other end. */
+  char piece[PIECE];
+  ssize_t got = read(fd, piece, sizeof piece);
+  if (got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR)) {
+    close(fd);
+    return;
+  }
   struct leftover *leftover = calloc(1, sizeof *leftover);
   if (!leftover || loop_watch(&leftover->watch, fd, on_ready)) {
     free(leftover);

@@ -16,6 +16,13 @@
 /* A terminal holds at most this much output that its reader has not seen (tty buffer 64 KiB, line discipline 4 KiB). */
 #define PTY_HOLDS (72u << 10)
 #define READS_PER_ROUND 16
+/* A command that writes this much within a millisecond … */
+#define BUSY_BYTES (128u << 10)
+/* … is read once in this time only: its small writes then travel in large frames. A pipe of a megabyte holds what a
+ * gigabyte per second brings meanwhile. */
+#define PACE_MS 1
+/* Hosts that grant less are not in a hurry. */
+#define WIDE_WINDOW (256u << 10)
 
 static void pump(struct source *source);
 
@@ -67,6 +74,26 @@ static void hang_up(struct source *source) {
   loop_close(&source->watch);
 }
 
+static void pace_over(struct timer *timer) { source_arrived(OWNER(timer, struct source, pace)); }
+
+/* Lets the kernel hold a megabyte, the first time that a command turns out to write much. It may refuse
+ * (pipe-user-pages-soft); then the pipe stays as it is. */
+static void widen(struct source *source) {
+  if (source->wide || source->kind != SOURCE_PIPE || source->window < WIDE_WINDOW) return;
+  source->wide = fcntl(source->watch.fd, F_SETPIPE_SZ, RING_LARGE) >= (int)RING_LARGE;
+}
+
+/* Counts what was read. Puts a busy source to rest for a moment if its pipe can hold what comes meanwhile. */
+static void count(struct source *source, uint32_t bytes) {
+  uint64_t now = loop_nowMs();
+  if (source->busyMs != now) source->busyBytes = 0;
+  source->busyMs = now;
+  source->busyBytes += bytes;
+  if (source->busyBytes < BUSY_BYTES) return;
+  widen(source);
+  if (source->wide) loop_timer(&source->pace, PACE_MS, pace_over);
+}
+
 /* Makes room when the ring is full: as much as the host's largest window, a megabyte at most. */
 static void grow(struct source *source) {
   struct ring *ring = &source->ring;
@@ -74,11 +101,7 @@ static void grow(struct source *source) {
   uint32_t cap = RING_SMALL;
   while (ring->cap && cap < RING_LARGE && cap < source->window) cap *= 2;
   if (cap > RING_SMALL && ring_total() + cap > RING_BUDGET) return;
-  if (ring_reserve(ring, cap) || cap == RING_SMALL || source->wide || source->kind != SOURCE_PIPE) return;
-  /* The first time that 64 KiB were not enough: let the kernel hold more too, so that writer and reader alternate
-   * less often. It may refuse (pipe-user-pages-soft); then the pipe stays as it is. */
-  source->wide = true;
-  fcntl(source->watch.fd, F_SETPIPE_SZ, RING_LARGE);
+  if (!ring_reserve(ring, cap) && cap > RING_SMALL) widen(source);
 }
 
 /* Reads into the free part of the ring. Returns false when there is nothing more to do for now. */
@@ -95,7 +118,10 @@ static bool fill(struct source *source) {
   if (got < 0 && errno == EINTR) return true;
   if (got > 0) {
     source->ring.end += (uint64_t)got;
-    if (!source->draining) return true;
+    if (!source->draining) {
+      count(source, (uint32_t)got);
+      return true;
+    }
     source->drainLeft = (uint32_t)got < source->drainLeft ? source->drainLeft - (uint32_t)got : 0;
     if (!source->drainLeft) end(source);
     return source->drainLeft > 0;
@@ -120,6 +146,7 @@ static bool fill(struct source *source) {
 static void pump(struct source *source) {
   int turns = 0;
   while (source->readable && !source->ended && source->watch.fd >= 0) {
+    if (source->pace.armed && !source->draining) break;
     if (turns++ == READS_PER_ROUND) {
       loop_defer(&source->more, pump_more);
       break;
@@ -229,6 +256,7 @@ void source_send(struct source *source) {
 void source_close(struct source *source) {
   conn_unwant(source);
   loop_forget(&source->more);
+  loop_untimer(&source->pace);
   ring_drop(&source->ring);
   if (source->retained && source->watch.fd >= 0) leftover_adopt(&source->watch);
   loop_close(&source->watch);

@@ -21,6 +21,7 @@ enum source_kind { SOURCE_PIPE, SOURCE_PTY, SOURCE_SOCKET };
 struct source {
   struct watch watch;
   struct task more;
+  struct timer pace;
   struct stream *stream;
   struct source *nextWanted;
   struct ring ring;   /* retained: base is what the host has acknowledged, end what was read */
@@ -28,6 +29,8 @@ struct source {
   uint64_t sentMax;   /* the most that any connection was sent */
   uint64_t limit;     /* credit: bytes from here on may not be sent */
   uint32_t window;    /* the largest window the host has granted */
+  uint64_t busyMs;    /* the millisecond that `busyBytes` counts */
+  uint32_t busyBytes; /* read in that millisecond */
   uint32_t drainLeft; /* while draining: how much was in the pipe at exit and is not read yet */
   uint8_t chan;
   uint8_t kind;
