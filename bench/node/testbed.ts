@@ -26,11 +26,12 @@ export async function openTestbed(stateDir: string): Promise<Testbed> {
   mkdirSync(stateDir, { recursive: true });
   const port = await freePort();
   const runDir = `/run/vivarium-${createHash('sha256').update(realpathSync(stateDir)).digest('hex').slice(0, 8)}`;
-  const url = `http://127.0.0.1:${port}`;
   const viv = (...args: string[]) =>
     run(join(ROOT, 'bin/viv'), [...args, '--state-dir', stateDir], join(stateDir, 'bench.log'));
   const start = () => viv('up', '--detach', '--listen', `127.0.0.1:${port}`);
   await start();
+  // A node that was kept from an earlier run listens where it listened then.
+  const { url } = JSON.parse(readFileSync(join(runDir, 'server.json'), 'utf8')) as { url: string };
   const key = readFileSync(join(stateDir, 'keys/first.key'), 'utf8').trim();
   const serverPid = () => (JSON.parse(readFileSync(join(runDir, 'server.json'), 'utf8')) as { pid: number }).pid;
   const bed: Testbed = {
@@ -41,7 +42,7 @@ export async function openTestbed(stateDir: string): Promise<Testbed> {
     image: 'base/debian@12',
     serverPid,
     serverRssMiB: () => rssMiB(serverPid()),
-    http: new HttpClient(port, key),
+    http: new HttpClient(Number(new URL(url).port), key),
     start,
     stop: () => viv('down', '--purge'),
   };

@@ -42,7 +42,12 @@ export function systemError(syscall: string, what: string, errno: number): VivEr
   return new VivError('internal', `${syscall} ${what}: ${name}`, { details: { errno: name, syscall } });
 }
 
-const names = new Map<number, string>(Object.entries(constants.errno).map(([name, value]) => [value, name]));
+/** Error numbers of Linux that node:os does not list (asm-generic/errno-base.h, errno.h). */
+const UNLISTED = { ENOTBLK: 15, ENOTUNIQ: 76, EUCLEAN: 117, ENOMEDIUM: 123 };
+
+const names = new Map<number, string>(
+  Object.entries({ ...constants.errno, ...UNLISTED }).map(([name, value]) => [value, name]),
+);
 
 /** System call numbers of x86-64 that the C library has no wrapper for everywhere (asm/unistd_64.h). */
 export const SYS = {
