@@ -35,8 +35,8 @@ export type ProcessExit = {
 export type ProcessFailure = { errno: number; stage: number; message: string };
 
 /**
- * Called synchronously while the socket is parsed: they must not throw and must not block. After the cell is lost (`onLost`) none is
- * called any more.
+ * Called synchronously while the socket is parsed: they must not throw and must not block. The end of a child that dies while it waits
+ * may be told before the promise of `spawn()` is seen to resolve. After the cell is lost (`onLost`) none is called any more.
  */
 export type ProcessHandlers = {
   /**

@@ -146,6 +146,20 @@ test('nothing runs before start, and a canceled child never does', async () => {
   await assert.rejects(process.start(), VivError);
 });
 
+test('a child that is killed while it waits says so, and start() resolves', async () => {
+  for (let i = 0; i < 20; i++) {
+    const command = new Command({ channels: 2 });
+    const request = { argv: ['true'], env: {}, stdin: false, tag: new Uint8Array(0), handlers: command.handlers };
+    command.process = await cell.spawn(request);
+    process.kill(command.process.pid, 'SIGKILL');
+    if (i % 2) await sleep(5);
+    await command.process.start().catch(() => {});
+    const { exit } = await command.done;
+    assert.deepEqual([exit.kind, exit.code], ['signaled', 9]);
+  }
+  assert.equal(cell.stats.protocolErrors, 0);
+});
+
 test('256 MiB of output arrive whole', async () => {
   const script = 'seq 1 40000000 | head -c 268435456';
   const summed = await Command.run(cell, { argv: sh(`${script} | sha256sum`) });

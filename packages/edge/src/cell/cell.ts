@@ -4,7 +4,7 @@ import type { GuestConfig } from '../drivers/driver.ts';
 import { CellFiles } from './cell-files.ts';
 import type { CellListener, ListenOptions, RetainedListener } from './cell-listener.ts';
 import type { CellProcess, ProcessHandlers, RetainedProcess, SpawnRequest } from './cell-process.ts';
-import { FRAME, HEADER_BYTES, putHeader, violation } from './frame.ts';
+import { FRAME, violation } from './frame.ts';
 import { GuestListener } from './guest-listener.ts';
 import { GuestProcess } from './guest-process.ts';
 import type { CellStream } from './link.ts';
@@ -13,6 +13,7 @@ import { PROCESS_BYTES_MAX, parseProcess } from './process-record.ts';
 import { RecordStream } from './record-stream.ts';
 import type { RetainedState } from './retained-state.ts';
 import { Session } from './session.ts';
+import { payloadFrame } from './short-frame.ts';
 import { connectFrame, type Endpoint, listenFrame, parseListening } from './socket-frame.ts';
 
 export type CellOptions = {
@@ -209,11 +210,4 @@ function opened(listener: CellStream, stream: number): void {
 
 function nothing(payload: Buffer): void {
   if (payload.length > 0) throw violation('OK with a payload that nothing asked for');
-}
-
-function payloadFrame(type: number, stream: number, payload: Uint8Array): Buffer {
-  const frame = Buffer.alloc(HEADER_BYTES + payload.length);
-  putHeader(frame, payload.length, type, 0, stream);
-  frame.set(payload, HEADER_BYTES);
-  return frame;
 }

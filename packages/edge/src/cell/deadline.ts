@@ -1,3 +1,5 @@
+import { VivError } from '@vivarium/protocol';
+
 /** What decides whether waiting counts: a frozen sandbox can't answer. */
 export type Pausable = { readonly paused: boolean };
 
@@ -30,4 +32,31 @@ export class Deadline {
     if (this.#pausable.paused) this.arm();
     else this.#expired();
   };
+}
+
+/** A promise that rejects with `request_timeout` after `ms`; `begin` may return what to do then. */
+export function bounded<T = void>(
+  pausable: Pausable,
+  ms: number,
+  what: string,
+  begin: (settle: { resolve: (value: T) => void; reject: (error: VivError) => void }) => unknown,
+): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const deadline = new Deadline(ms, pausable, () => {
+      if (typeof late === 'function') late();
+      reject(new VivError('request_timeout', `no ${what} within ${ms} ms`));
+    });
+    deadline.arm();
+    const settle = {
+      resolve: (value: T): void => {
+        deadline.clear();
+        resolve(value);
+      },
+      reject: (error: VivError): void => {
+        deadline.clear();
+        reject(error);
+      },
+    };
+    const late = begin(settle);
+  });
 }

@@ -3,7 +3,7 @@ import { checkHeader, FRAME, HEADER_BYTES, readOffset } from './frame.ts';
 export interface FrameSink {
   /** A whole frame other than DATA. The payload is only valid during the call. */
   frame(type: number, chan: number, stream: number, payload: Buffer): void;
-  /** A piece of a DATA frame, as it came; `offset` is that of its first byte. Only valid during the call. */
+  /** A piece of a DATA frame, as it came; `offset` is that of its first byte. Its memory is the chunk's, which nobody writes again. */
   data(chan: number, stream: number, offset: number, piece: Buffer): void;
 }
 

@@ -1,11 +1,12 @@
 import { VivError } from '@vivarium/protocol';
-import type { CellProcess, ProcessExit, ProcessHandlers, RetainedProcess, SpawnRequest } from './cell-process.ts';
+import type { CellProcess, ProcessHandlers, RetainedProcess, SpawnRequest } from './cell-process.ts';
 import { Deadline } from './deadline.ts';
 import { failureError, type GuestFailure, parseFailure } from './failure.ts';
 import { FRAME, readOffset, violation } from './frame.ts';
-import { Inflow } from './inflow.ts';
 import type { CellStream } from './link.ts';
 import { Outflow } from './outflow.ts';
+import { parseExit } from './process-exit.ts';
+import { ProcessOutput } from './process-output.ts';
 import type { RetainedState } from './retained-state.ts';
 import type { Session } from './session.ts';
 import { spawnFrame } from './spawn-frame.ts';
@@ -28,8 +29,8 @@ export class GuestProcess implements CellStream, CellProcess {
   #handlers: ProcessHandlers | null;
   #phase: Phase = 'spawning';
   #pid = 0;
-  #out1: Inflow | null = null;
-  #out2: Inflow | null = null;
+  /** null until a retained process is claimed. */
+  #out: ProcessOutput | null = null;
   #in: Outflow | null = null;
   /** Start of what the next writes bring, which the guest has already. */
   #skipInput = 0;
@@ -60,9 +61,8 @@ export class GuestProcess implements CellStream, CellProcess {
       session.forget(process.stream, 0);
       return Promise.reject(error);
     }
-    const window = request.window ?? WINDOW_DEFAULT;
-    process.#out1 = new Inflow(window);
-    if (!request.pty && !request.mergeStderr) process.#out2 = new Inflow(window);
+    const channels = request.pty || request.mergeStderr ? 1 : 2;
+    process.#out = ProcessOutput.begin(session, process.stream, channels, request.window ?? WINDOW_DEFAULT);
     if (request.stdin || request.pty) process.#in = new Outflow(session, process.stream, true);
     process.#await('SPAWN');
     return new Promise((resolve, reject) => {
@@ -102,10 +102,8 @@ export class GuestProcess implements CellStream, CellProcess {
       throw new VivError('state_conflict', `stdin can't go on at ${kept.in}: the guest has ${received} bytes of it`);
     }
     this.#skipInput = received - kept.in;
-    const window = kept.window ?? WINDOW_DEFAULT;
-    this.#out1 = continued(state.out1, kept.out1, window);
-    this.#out2 = continued(state.out2, kept.out2, window);
-    if (this.#unheard === null) this.#sayWindows();
+    this.#out = ProcessOutput.goOn(this.#session, state, kept, kept.window ?? WINDOW_DEFAULT);
+    if (this.#unheard === null) this.#out.tellAll();
     process.nextTick(() => this.#catchUp());
   }
 
@@ -157,10 +155,7 @@ export class GuestProcess implements CellStream, CellProcess {
   }
 
   ack(chan: 1 | 2, offset: number, limit: number): void {
-    const flow = chan === 1 ? this.#out1 : this.#out2;
-    if (flow === null || this.#phase === 'over') return;
-    flow.grant(offset, limit);
-    if (flow.due) this.#sayWindow(chan, flow);
+    if (this.#phase !== 'over') this.#out?.grant(chan, offset, limit);
   }
 
   release(): void {
@@ -199,13 +194,13 @@ export class GuestProcess implements CellStream, CellProcess {
   }
 
   data(chan: number, offset: number, piece: Buffer): void {
-    const flow = this.#flow(chan);
-    const repeats = flow.accept(offset, piece.length);
+    const out = this.#output();
+    const repeats = out.accept(chan, offset, piece.length);
     if (this.#started) this.#running();
     if (repeats < piece.length) {
       this.#handlers?.onData(chan as 1 | 2, offset + repeats, repeats > 0 ? piece.subarray(repeats) : piece);
     }
-    if (flow.due && this.#phase !== 'over') this.#sayWindow(chan, flow);
+    if (this.#phase !== 'over') out.tellIfDue(chan);
   }
 
   disconnected(): boolean {
@@ -242,11 +237,9 @@ export class GuestProcess implements CellStream, CellProcess {
     }
   }
 
-  #flow(chan: number): Inflow {
-    const flow = chan === 1 ? this.#out1 : chan === 2 ? this.#out2 : null;
-    if (flow === null || this.#phase === 'spawning' || this.#phase === 'waiting')
-      throw violation(`output on channel ${chan}`);
-    return flow;
+  #output(): ProcessOutput {
+    if (this.#out === null || this.#phase === 'spawning') throw violation(`output of a process that is ${this.#phase}`);
+    return this.#out;
   }
 
   #onSpawned(pid: number): void {
@@ -300,7 +293,7 @@ export class GuestProcess implements CellStream, CellProcess {
   }
 
   #onEof(chan: number, final: number): void {
-    if (this.#flow(chan).finish(final)) this.#handlers?.onEof(chan as 1 | 2, final);
+    if (this.#output().finish(chan, final)) this.#handlers?.onEof(chan as 1 | 2, final);
   }
 
   /** Brings both sides together again after a reconnect. */
@@ -321,16 +314,8 @@ export class GuestProcess implements CellStream, CellProcess {
       if (state.received === null) throw violation('stdin is no stream any more');
       this.#in.resume(state.received);
     }
-    this.#rewind(state.out1, this.#out1);
-    this.#rewind(state.out2, this.#out2);
-    if (this.#handlers) this.#sayWindows();
-  }
-
-  #rewind(output: RetainedState['out1'], flow: Inflow | null): void {
-    if (flow === null) return;
-    if (output === null || output.base > flow.acked || output.end < flow.received)
-      throw violation('output that was not acknowledged is gone');
-    flow.rewind();
+    this.#out?.rewind(state);
+    this.#out?.tellAll();
   }
 
   #vanished(): void {
@@ -355,8 +340,7 @@ export class GuestProcess implements CellStream, CellProcess {
     this.#failure = error;
     this.#handlers = null;
     this.#deadline?.clear();
-    const late = [this.#out1, this.#out2].reduce((sum, flow) => sum + (flow?.outstanding ?? 0), 0);
-    this.#session.forget(this.stream, late);
+    this.#session.forget(this.stream, this.#out?.outstanding ?? 0);
     this.#in?.abandon(error ?? new VivError('exec_not_running', 'the process has ended'));
     const spawned = this.#spawned;
     const started = this.#started;
@@ -369,39 +353,9 @@ export class GuestProcess implements CellStream, CellProcess {
   }
 
   #tell(say: () => void): void {
-    if (this.#phase === 'over' || this.#phase === 'exited') return;
+    if (this.#phase === 'over') return;
     if (this.#session.connected) return say();
     this.#deferred ??= [];
     if (this.#deferred.length < DEFERRED_MAX) this.#deferred.push(say);
   }
-
-  #sayWindow(chan: number, flow: Inflow): void {
-    flow.told();
-    this.#session.sendWindow(chan, this.stream, flow.acked, flow.limit);
-  }
-
-  #sayWindows(): void {
-    if (this.#out1) this.#sayWindow(1, this.#out1);
-    if (this.#out2) this.#sayWindow(2, this.#out2);
-  }
-}
-
-/** Goes on where the caller stopped; what the guest has no longer is a gap that `offset` shows. */
-function continued(output: RetainedState['out1'], kept: number, window: number): Inflow | null {
-  if (output === null) return null;
-  const from = Math.min(Math.max(kept, output.base), output.end);
-  return new Inflow(window, from);
-}
-
-function parseExit(payload: Buffer): ProcessExit {
-  const kind = payload.readUInt32LE(0);
-  const code = payload.readUInt32LE(4);
-  if (kind > 1 || code > (kind === 0 ? 255 : 127)) throw violation(`exit of kind ${kind} with code ${code}`);
-  return {
-    kind: kind === 0 ? 'exited' : 'signaled',
-    code,
-    utimeUs: readOffset(payload, 8),
-    stimeUs: readOffset(payload, 16),
-    maxRssKiB: readOffset(payload, 24),
-  };
 }

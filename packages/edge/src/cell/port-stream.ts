@@ -90,7 +90,12 @@ class PortHalf implements CellStream {
     this.#open = true;
     this.#stream = this.#session.add(this);
     this.out = new Outflow(this.#session, this.#stream, false);
-    this.#session.send(build(this.#stream));
+    try {
+      this.#session.send(build(this.#stream));
+    } catch (error) {
+      this.#close();
+      return Promise.reject(error);
+    }
     return new Promise((resolve, reject) => {
       const giveUp = (error: VivError): void => {
         this.#port.destroy();

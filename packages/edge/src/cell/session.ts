@@ -3,13 +3,14 @@ import { VivError } from '@vivarium/protocol';
 import type { GuestConfig } from '../drivers/driver.ts';
 import { configFrame } from './config.ts';
 import { Connection, type ConnectionOwner, type GuestHello } from './connection.ts';
-import { Deadline } from './deadline.ts';
-import { FRAME, HEADER_BYTES, putHeader, putOffset, violation } from './frame.ts';
+import { bounded } from './deadline.ts';
+import { FRAME, violation } from './frame.ts';
 import type { CellStream, Link } from './link.ts';
 import type { Outflow } from './outflow.ts';
 import { ReconnectPolicy } from './reconnect-policy.ts';
 import { Request, type RequestOptions } from './request.ts';
 import type { RetainedState } from './retained-state.ts';
+import { eofFrame, windowFrame, wordsFrame } from './short-frame.ts';
 
 export type SessionOptions = {
   connect: () => Promise<Duplex>;
@@ -133,28 +134,15 @@ export class Session implements Link, ConnectionOwner {
   }
 
   sendShort(type: number, stream: number, ...words: number[]): void {
-    if (!this.#up) return;
-    const frame = Buffer.allocUnsafe(HEADER_BYTES + words.length * 4);
-    putHeader(frame, words.length * 4, type, 0, stream);
-    for (let i = 0; i < words.length; i++) frame.writeUInt32LE(words[i] as number, HEADER_BYTES + i * 4);
-    this.#connection?.send(frame);
+    if (this.#up) this.#connection?.send(wordsFrame(type, stream, words));
   }
 
   sendWindow(chan: number, stream: number, acked: number, limit: number): void {
-    if (!this.#up) return;
-    const frame = Buffer.allocUnsafe(HEADER_BYTES + 16);
-    putHeader(frame, 16, FRAME.WINDOW, chan, stream);
-    putOffset(frame, acked, HEADER_BYTES);
-    putOffset(frame, limit, HEADER_BYTES + 8);
-    this.#connection?.send(frame);
+    if (this.#up) this.#connection?.send(windowFrame(chan, stream, acked, limit));
   }
 
   sendEof(stream: number, final: number): void {
-    if (!this.#up) return;
-    const frame = Buffer.allocUnsafe(HEADER_BYTES + 8);
-    putHeader(frame, 8, FRAME.EOF, 0, stream);
-    putOffset(frame, final, HEADER_BYTES);
-    this.#connection?.send(frame);
+    if (this.#up) this.#connection?.send(eofFrame(stream, final));
   }
 
   sendData(stream: number, offset: number, bytes: Uint8Array): void {
@@ -383,31 +371,4 @@ function nextId(id: number): number {
 
 function lostConnection(cause: VivError): VivError {
   return new VivError('connection_lost', cause.message, { cause });
-}
-
-/** A promise that rejects with `request_timeout` after `ms`; `begin` may return what to do then. */
-function bounded<T = void>(
-  session: { paused: boolean },
-  ms: number,
-  what: string,
-  begin: (settle: { resolve: (value: T) => void; reject: (error: VivError) => void }) => unknown,
-): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const deadline = new Deadline(ms, session, () => {
-      if (typeof late === 'function') late();
-      reject(new VivError('request_timeout', `no ${what} within ${ms} ms`));
-    });
-    deadline.arm();
-    const settle = {
-      resolve: (value: T): void => {
-        deadline.clear();
-        resolve(value);
-      },
-      reject: (error: VivError): void => {
-        deadline.clear();
-        reject(error);
-      },
-    };
-    const late = begin(settle);
-  });
 }
