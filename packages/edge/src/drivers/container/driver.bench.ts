@@ -2,6 +2,7 @@
  * The driver's own costs, on a node of its own with a small image. Run by hand:
  *
  *   driver.bench.ts churn CELLS AT_ONCE     create, connect, destroy
+ *   driver.bench.ts beside CELLS AT_ONCE    churn alone, beside that many live cells, and alone again
  *   driver.bench.ts live CELLS AT_ONCE      create many, then destroy them; costs per 500
  */
 import { readFileSync } from 'node:fs';
@@ -16,6 +17,7 @@ if (inMountNamespace(import.meta.filename, process.argv.slice(2))) {
   const node = await openTestNode();
   try {
     if (mode === 'churn') await churn(node, Number(cells), Number(atOnce));
+    else if (mode === 'beside') await beside(node, Number(cells), Number(atOnce));
     else await live(node, Number(cells), Number(atOnce));
   } finally {
     await node.close();
@@ -38,6 +40,15 @@ async function churn(node: TestNode, total: number, parallel: number): Promise<v
       .join(' · '),
   );
   console.log(cost);
+}
+
+async function beside(node: TestNode, total: number, parallel: number): Promise<void> {
+  await churn(node, STEP, parallel);
+  const idle: CellHandle[] = [];
+  await pool(total, parallel, async (index) => idle.push(await start(node, STEP + index)));
+  await churn(node, STEP, parallel);
+  await pool(total, parallel, (index) => idle[index]!.destroy());
+  await churn(node, STEP, parallel);
 }
 
 async function live(node: TestNode, total: number, parallel: number): Promise<void> {

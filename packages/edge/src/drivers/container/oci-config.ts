@@ -26,6 +26,9 @@ export type OciOptions = { hostname: string; slot: number; rootfs: string; init:
  * The OCI runtime configuration (runtime-spec 1.0) of a cell. PID 1 begins with every namespaced capability and no
  * seccomp filter; it finalises its own confinement before it accepts the first command (guest protocol, CONFIG).
  * No sysfs and no cgroup file system inside; the network namespace holds a loopback device, which crun brings up.
+ *
+ * Never set a `sysctl` here: crun would write it through our own /proc, where each network namespace leaves entries of
+ * the same names under one parent, and every later lookup there walks through all of them.
  */
 export function ociConfig({ hostname, slot, rootfs, init, limits }: OciOptions): object {
   const ids = [{ containerID: 0, hostID: idBase(slot), size: ID_COUNT }];
@@ -73,7 +76,6 @@ export function ociConfig({ hostname, slot, rootfs, init, limits }: OciOptions):
       gidMappings: ids,
       maskedPaths: MASKED,
       readonlyPaths: READONLY,
-      sysctl: { 'net.ipv4.ip_unprivileged_port_start': '0', 'net.ipv4.ping_group_range': '0 65535' },
     },
   };
 }

@@ -19,9 +19,9 @@ const INSIDE = 'VIV_TEST_NAMESPACE';
  * Test files that mount run in a mount namespace of their own. False in the process that was started normally: it has
  * run the file again in such a namespace and takes over its exit code.
  */
-export function inMountNamespace(file: string, args: string[] = []): boolean {
+export function inMountNamespace(file: string, args: string[] = [], prepare = hideUnifiedCgroups): boolean {
   if (process.env[INSIDE] === '1') {
-    hideUnifiedCgroups();
+    prepare();
     return true;
   }
   const argv = ['--mount', '--propagation', 'private', process.execPath, ...process.execArgv, file, ...args];
@@ -35,6 +35,11 @@ function hideUnifiedCgroups(): void {
   const lines = readFileSync('/proc/self/mountinfo', 'utf8').split('\n');
   if (!lines.some((line) => line.includes(' - cgroup '))) return;
   for (const line of lines) if (line.includes(' - cgroup2 ')) execFileSync('umount', [line.split(' ')[4]!]);
+}
+
+/** Only cgroup v2 is left in sight, with whatever controllers v1 does not hold. */
+export function showUnifiedCgroupsOnly(): void {
+  execFileSync('sh', ['-c', 'umount -R /sys/fs/cgroup; mount -t cgroup2 cgroup2 /sys/fs/cgroup']);
 }
 
 export type TestNode = DriverUnderTest & {
@@ -61,8 +66,12 @@ export async function openTestNode(): Promise<TestNode> {
   }
   const vivInitPath = join(REPOSITORY, 'guest/build/viv-init');
   const open = () => createContainerDriver({ stateDir, runDir, vivInitPath, spawner, scratchMiBMax: 8192 });
+  const driver = await open();
+  const { hierarchy } = driver.place;
+  const controls = (name: string) => hierarchy.version === 1 || hierarchy.controllers.includes(name);
   const node: TestNode = {
-    driver: await open(),
+    driver,
+    enforces: { memory: controls('memory'), pids: controls('pids') },
     spawner,
     layers,
     stateDir,
