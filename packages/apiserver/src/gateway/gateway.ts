@@ -71,8 +71,8 @@ function forward(
   log: Logger,
 ): void {
   const upstream = begin(req, target, inner, false);
-  upstream.on('response', (answer) => relay(answer, res, admission));
-  upstream.on('error', (cause) => sendFailure(req, res, closed(target, cause), log));
+  upstream.on('response', (answer) => relay(answer, res, target, admission, log));
+  whenUnanswered(upstream, (cause) => sendFailure(req, res, closed(target, cause), log));
   res.on('close', () => inner.destroy());
   askForBody(req, res);
   if (hasBody(req)) pipeline(req, upstream, () => {});
@@ -93,6 +93,7 @@ function tunnel(
   const upstream = begin(req, target, inner, true);
   socket.on('close', () => inner.destroy());
   upstream.on('upgrade', (answer, stream, early) => {
+    upstream.removeAllListeners('close');
     res.detachSocket(socket as never);
     const lines = responseHeaders(answer, admission.setCookie, true);
     let text = `HTTP/1.1 101 ${answer.statusMessage ?? 'Switching Protocols'}\r\n`;
@@ -103,8 +104,8 @@ function tunnel(
     pipeline(socket, stream, () => stream.destroy());
     pipeline(stream, socket, () => socket.destroy());
   });
-  upstream.on('response', (answer) => relay(answer, res, admission));
-  upstream.on('error', (cause) => sendFailure(req, res, closed(target, cause), log));
+  upstream.on('response', (answer) => relay(answer, res, target, admission, log));
+  whenUnanswered(upstream, (cause) => sendFailure(req, res, closed(target, cause), log));
   upstream.end();
 }
 
@@ -119,9 +120,32 @@ function begin(req: IncomingMessage, target: Target, inner: Duplex, upgrade: boo
   });
 }
 
-function relay(answer: IncomingMessage, res: ServerResponse, admission: Admission): void {
+/** The end of a request that got no answer: an error, or an answer that Node drops silently (a 101 that nobody asked for). */
+function whenUnanswered(upstream: ClientRequest, fail: (cause?: Error) => void): void {
+  let answered = false;
+  upstream.once('response', () => {
+    answered = true;
+  });
+  upstream.on('error', fail);
+  upstream.on('close', () => !answered && fail());
+}
+
+/** The program inside is not trusted: what can't be passed on (a status of 42, control characters) must end its own request and nothing else. */
+function relay(answer: IncomingMessage, res: ServerResponse, target: Target, admission: Admission, log: Logger): void {
+  answer.on('error', () => {});
   if (res.destroyed) return void answer.destroy();
-  res.writeHead(answer.statusCode ?? 502, answer.statusMessage, responseHeaders(answer, admission.setCookie, false));
+  try {
+    const reason = answer.statusMessage?.replace(/[^\t\x20-\x7e\x80-\xff]/g, '?');
+    res.writeHead(answer.statusCode ?? 502, reason, responseHeaders(answer, admission.setCookie, false));
+  } catch (cause) {
+    answer.destroy();
+    return sendFailure(
+      answer,
+      res,
+      new VivError('port_closed', `port ${target.port} inside gave an answer that is no HTTP`, { cause }),
+      log,
+    );
+  }
   // An event stream may stay silent for long: its headers must not wait for the first event.
   res.flushHeaders();
   pipeline(answer, res, (error) => error && res.destroy());
@@ -137,7 +161,7 @@ function responseOn(req: IncomingMessage, socket: Duplex): ServerResponse {
   return res;
 }
 
-function closed(target: Target, cause: Error): VivError {
+function closed(target: Target, cause?: Error): VivError {
   return new VivError('port_closed', `port ${target.port} inside ended the connection without an answer`, {
     details: { port: target.port },
     cause,

@@ -101,20 +101,36 @@ export function bytes(stream: Readable, status: number, headers: Record<string, 
   const length = headers['content-length'];
   return new Answer(async (res) => {
     res.writeHead(status, headers);
-    if (typeof length === 'number') await pipeline(stream, (source: Readable) => exactly(length, source), res);
+    if (typeof length === 'number') await sendExactly(stream, res, length);
     else await pipeline(stream, res);
   });
 }
 
-async function* exactly(length: number, source: Readable): AsyncGenerator<Buffer> {
-  let left = length;
-  for await (const chunk of source as AsyncIterable<Buffer>) {
-    if (chunk.length >= left) {
-      yield chunk.subarray(0, left);
-      return;
-    }
-    left -= chunk.length;
-    yield chunk;
-  }
-  throw new VivError('connection_lost', `the source ended ${left} bytes early`);
+/** By hand: an async generator in a pipeline costs three times as much CPU per byte. */
+function sendExactly(stream: Readable, res: ServerResponse, length: number): Promise<void> {
+  return new Promise((resolve, reject) => {
+    let left = length;
+    const fail = (error: Error) => {
+      stream.destroy();
+      reject(error);
+    };
+    stream.on('data', (chunk: Buffer) => {
+      if (left === 0) return;
+      const part = chunk.length > left ? chunk.subarray(0, left) : chunk;
+      left -= part.length;
+      if (left === 0) {
+        res.end(part);
+        stream.destroy();
+      } else if (!res.write(part)) {
+        stream.pause();
+      }
+    });
+    res.on('drain', () => stream.resume());
+    stream.on('end', () => left > 0 && fail(new VivError('connection_lost', `the source ended ${left} bytes early`)));
+    stream.on('error', fail);
+    if (res.destroyed) return fail(new VivError('connection_lost', 'the client went away'));
+    res.on('close', () =>
+      res.writableFinished ? resolve() : fail(new VivError('connection_lost', 'the client went away')),
+    );
+  });
 }
