@@ -31,7 +31,7 @@ function writeManifest(): void {
     description,
     license,
     type,
-    engines: { node: '>=20.3' },
+    engines: { node: '>=20.11' },
     bin: { viv: 'src/main.js' },
     dependencies,
   };

@@ -1,32 +1,32 @@
 import { Command } from 'commander';
-import { VERBS } from './verbs.ts';
+import type { Verb } from './verb.ts';
 
 type Words = { verb: string; summary: string; words: string[]; takesSandbox: boolean };
 
 /** A script for the shell, made from the same definitions as the help. Sandbox ids are asked of the server when needed. */
-export async function completionScript(shell: 'bash' | 'zsh' | 'fish'): Promise<string> {
-  const verbs = await Promise.all(VERBS.map(wordsOf));
+export async function completionScript(shell: 'bash' | 'zsh' | 'fish', all: readonly Verb[]): Promise<string> {
+  const verbs = await Promise.all(all.map((verb) => wordsOf(verb, all)));
   if (shell === 'fish') return fish(verbs);
   return shell === 'zsh' ? `autoload -U +X bashcompinit && bashcompinit\n${bash(verbs)}` : bash(verbs);
 }
 
-async function wordsOf({ name, summary, load }: (typeof VERBS)[number]): Promise<Words> {
+async function wordsOf({ name, summary, load }: Verb, verbs: readonly Verb[]): Promise<Words> {
   const command = new Command(name);
-  if (load) (await load()).define(command);
-  const all = [command, ...command.commands];
-  const options = all
+  if (load) (await load()).define(command, verbs);
+  const commands = [command, ...command.commands];
+  const options = commands
     .flatMap((each) => each.options.flatMap(({ short, long }) => [short, long]))
     .filter((word): word is string => word != null);
   const words = [
     ...command.commands.map((each) => each.name()),
     ...new Set([...options, ...(load ? ['--url', '--api-key', '--help'] : [])]),
   ];
-  if (name === 'help') words.push(...VERBS.map((verb) => verb.name));
+  if (name === 'help') words.push(...verbs.map((verb) => verb.name));
   return {
     verb: name,
     summary,
     words,
-    takesSandbox: all.some((each) => each.registeredArguments.some((argument) => argument.name() === 'sandbox')),
+    takesSandbox: commands.some((each) => each.registeredArguments.some((argument) => argument.name() === 'sandbox')),
   };
 }
 

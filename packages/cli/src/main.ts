@@ -30,7 +30,12 @@ async function run(word: string, args: string[], globals: string[]): Promise<num
   }
   if (!verb.load) return (await import('./node-program.ts')).runNodeProgram([word, ...args]);
   const [{ runVerb }, module] = await Promise.all([import('./verb-program.ts'), verb.load()]);
-  return runVerb(verb, module, [...args.slice(0, optionsEnd(args)), ...globals, ...args.slice(optionsEnd(args))]);
+  return runVerb(
+    verb,
+    module,
+    [...args.slice(0, optionsEnd(args)), ...globals, ...args.slice(optionsEnd(args))],
+    VERBS,
+  );
 }
 
 /** Options that may stand before the verb are moved behind it. */

@@ -1,11 +1,14 @@
 import { spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import { fileURLToPath } from 'node:url';
+import { join } from 'node:path';
 import { bad, complain } from './complaint.ts';
+
+/** Where a clone has the node's own program. Started, never imported. */
+const NODE_PROGRAM = '../../node/src/main.ts';
 
 /** `up`, `down` and `doctor` act on this machine and are a program of their own; a client-only installation has none. */
 export async function runNodeProgram(args: string[]): Promise<number> {
-  const program = fileURLToPath(new URL('../../node/src/main.ts', import.meta.url));
+  const program = join(import.meta.dirname, NODE_PROGRAM);
   if (!existsSync(program)) {
     return complain(
       bad(

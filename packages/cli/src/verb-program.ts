@@ -1,6 +1,6 @@
 import { Command, CommanderError } from 'commander';
 import { complain, usage } from './complaint.ts';
-import type { Verb, VerbModule } from './verbs.ts';
+import type { Verb, VerbModule } from './verb.ts';
 
 /** Thrown by an action to end with a code that is not an error of viv (the command's own). */
 export class Exit extends Error {
@@ -13,11 +13,11 @@ export class Exit extends Error {
 }
 
 /** Parses one verb's arguments and runs it. Returns the exit code. */
-export async function runVerb(verb: Verb, module: VerbModule, args: string[]): Promise<number> {
+export async function runVerb(verb: Verb, module: VerbModule, args: string[], all: readonly Verb[]): Promise<number> {
   const root = new Command('viv').exitOverride().helpCommand(false);
   const command = root.command(verb.name).description(verb.summary);
   command.configureOutput({ outputError: () => {} });
-  module.define(command);
+  module.define(command, all);
   for (const each of [command, ...command.commands]) {
     each.exitOverride().configureOutput({ outputError: () => {} });
     if (each.commands.length === 0) addGlobals(each);

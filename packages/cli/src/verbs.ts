@@ -1,8 +1,4 @@
-import type { Command } from 'commander';
-
-/** A verb's module is loaded only when the verb is used: `viv --help` and every verb start fast. */
-export type VerbModule = { define(command: Command): void };
-export type Verb = { name: string; group: string; summary: string; load?: () => Promise<VerbModule> };
+import type { Verb } from './verb.ts';
 
 const SANDBOXES = 'Sandboxes';
 const INSIDE = 'In a sandbox';

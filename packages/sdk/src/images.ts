@@ -10,6 +10,7 @@ export type ImportConfig = NonNullable<ImportRequest['config']>;
 export type ImportProgress = Extract<Progress, { type: 'progress' }>;
 export type ImportOptions = { onProgress?: (progress: ImportProgress) => void; signal?: AbortSignal };
 
+/** Images on the node: what sandboxes are made from. */
 export class Images {
   readonly #context: Context;
 

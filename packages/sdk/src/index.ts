@@ -10,6 +10,7 @@ export type { Change, ProcessInfo, Sandbox as SandboxInfo, SandboxState, Stats }
 export { VivError } from '@vivarium/protocol/viv-error.ts';
 export { Vivarium } from './client.ts';
 export { DEFAULT_URL, type VivariumOptions } from './config.ts';
+export type { Connection } from './connection.ts';
 export type { EventFilter } from './events.ts';
 export type { Command, CommandOptions, ExecOptions, SpawnOptions } from './exec-options.ts';
 export { describe, ExecResult } from './exec-result.ts';
@@ -20,7 +21,6 @@ export type { Lease, LeaseOptions } from './lease.ts';
 export type { OutputStream } from './output-stream.ts';
 export { collect } from './page.ts';
 export type { PortListener } from './port-listener.ts';
-export type { Connection } from './ports.ts';
 export type { OutputGap, Process } from './process.ts';
 export type { AttachOptions, Sandbox } from './sandbox.ts';
 export type { CreateOptions, ListFilter, RequestControl } from './sandboxes.ts';

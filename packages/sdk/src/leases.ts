@@ -4,6 +4,7 @@ import type { Context } from './context.ts';
 import { Lease, type LeaseOptions } from './lease.ts';
 import { pages } from './page.ts';
 
+/** All leases: creates, finds and lists them. */
 export class Leases {
   readonly #context: Context;
 

@@ -1,6 +1,6 @@
 import { Sub } from '@vivarium/protocol/mux-frame.ts';
+import { Connection } from './connection.ts';
 import type { Context } from './context.ts';
-import { Connection } from './ports.ts';
 import { Subscription } from './subscription.ts';
 
 export type ListenTarget = number | { unixPath: string };

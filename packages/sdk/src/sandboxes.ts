@@ -23,6 +23,7 @@ export type ListFilter = {
 /** A create may wait for room and for layers. */
 const CREATE_TIMEOUT_MS = 600_000;
 
+/** All sandboxes: creates, finds and lists them. */
 export class Sandboxes {
   readonly #context: Context;
 
