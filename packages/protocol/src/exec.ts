@@ -1,7 +1,9 @@
 import { z } from '@hono/zod-openapi';
 import { Env, Id, Time, UserSpec } from './id.ts';
 
-export const WinSize = z.strictObject({ rows: z.number().int().min(1).max(65_535), cols: z.number().int().min(1).max(65_535) }).openapi('WinSize');
+export const WinSize = z
+  .strictObject({ rows: z.number().int().min(1).max(65_535), cols: z.number().int().min(1).max(65_535) })
+  .openapi('WinSize');
 export type WinSize = z.infer<typeof WinSize>;
 
 /** Default of what is kept per stream in the journal and returned by unary calls. */
@@ -10,18 +12,56 @@ export const OUTPUT_KEPT_BYTES_MAX = 64 * 1024 * 1024;
 
 export const ExecStart = z
   .strictObject({
-    argv: z.array(z.string().max(131_072).refine((v) => !v.includes('\0'), 'no NUL')).min(1).max(4096).optional().describe('program and arguments, no shell'),
+    argv: z
+      .array(
+        z
+          .string()
+          .max(131_072)
+          .refine((v) => !v.includes('\0'), 'no NUL'),
+      )
+      .min(1)
+      .max(4096)
+      .optional()
+      .describe('program and arguments, no shell'),
     command: z.string().min(1).max(131_072).optional().describe('run by /bin/sh -c; exactly one of argv and command'),
     env: Env.default({}),
     cwd: z.string().min(1).max(4096).optional(),
     user: UserSpec.optional(),
-    stdin: z.string().max(1_400_000).optional().describe('base64; written, then EOF (unary calls; streams send it as data)'),
+    stdin: z
+      .string()
+      .max(1_400_000)
+      .optional()
+      .describe('base64; written, then EOF (unary calls; streams send it as data)'),
     pty: WinSize.optional(),
-    timeoutMs: z.number().int().min(1).max(30 * 86_400_000).optional().describe('absent: none'),
-    keepBytes: z.number().int().min(0).max(OUTPUT_KEPT_BYTES_MAX).default(OUTPUT_KEPT_BYTES_DEFAULT).describe('kept per stream'),
-    outputLimitBytes: z.number().int().min(1).optional().describe('more than this on stdout and stderr together ends the command (output_limit); absent for streams: no limit; unary: keepBytes ends nothing, it truncates what is kept'),
+    timeoutMs: z
+      .number()
+      .int()
+      .min(1)
+      .max(30 * 86_400_000)
+      .optional()
+      .describe('absent: none'),
+    keepBytes: z
+      .number()
+      .int()
+      .min(0)
+      .max(OUTPUT_KEPT_BYTES_MAX)
+      .default(OUTPUT_KEPT_BYTES_DEFAULT)
+      .describe('kept per stream'),
+    outputLimitBytes: z
+      .number()
+      .int()
+      .min(1)
+      .optional()
+      .describe(
+        'more than this on stdout and stderr together ends the command (output_limit); absent for streams: no limit; unary: keepBytes ends nothing, it truncates what is kept',
+      ),
     detach: z.boolean().default(false).describe('answer once it runs'),
-    rlimits: z.record(z.enum(['core', 'cpu', 'fsize', 'nofile', 'stack', 'as', 'nproc', 'memlock', 'data']), z.number().int().min(0)).optional(),
+    rlimits: z
+      .record(
+        z.enum(['core', 'cpu', 'fsize', 'nofile', 'stack', 'as', 'nproc', 'memlock', 'data']),
+        z.number().int().min(0),
+      )
+      .optional(),
     label: z.string().max(200).optional(),
   })
   .refine((e) => (e.argv === undefined) !== (e.command === undefined), { error: 'exactly one of argv and command' })
@@ -51,7 +91,10 @@ export const StreamSummary = z
     bytes: z.number().describe('all that the command wrote'),
     keptBytes: z.number(),
     truncated: z.boolean(),
-    sha256: z.string().nullable().describe('of all that it wrote; null while running or when a restart left bytes beyond the kept part unhashed'),
+    sha256: z
+      .string()
+      .nullable()
+      .describe('of all that it wrote; null while running or when a restart left bytes beyond the kept part unhashed'),
   })
   .openapi('StreamSummary');
 export type StreamSummary = z.infer<typeof StreamSummary>;
@@ -72,7 +115,10 @@ export const Exec = z
     endedAt: Time.nullable(),
     durationMs: z.number().nullable(),
     outcome: Outcome.nullable(),
-    exitCode: z.number().nullable().describe('as a shell would say it: code, 128+signal, 124 timeout, 137 oom; null while running'),
+    exitCode: z
+      .number()
+      .nullable()
+      .describe('as a shell would say it: code, 128+signal, 124 timeout, 137 oom; null while running'),
     message: z.string().nullable().describe('why it could not start, or what ended it'),
     annotations: z.array(Annotation),
     stdout: StreamSummary,
@@ -90,7 +136,10 @@ export type ExecResult = z.infer<typeof ExecResult>;
 export const SignalRequest = z
   .strictObject({
     signal: z.union([z.number().int().min(1).max(64), z.string().regex(/^(SIG)?[A-Z0-9+]{2,12}$/)]).default('TERM'),
-    scope: z.enum(['process', 'group', 'tree']).default('process').describe('tree: everything the command started, also what left its session; always SIGKILL for tree with KILL'),
+    scope: z
+      .enum(['process', 'group', 'tree'])
+      .default('process')
+      .describe('tree: everything the command started, also what left its session; always SIGKILL for tree with KILL'),
   })
   .openapi('SignalRequest');
 export type SignalRequest = z.infer<typeof SignalRequest>;

@@ -28,12 +28,19 @@ export const PathQuery = z.object({
   pathB64: z.string().max(6000).optional(),
   user: UserSpec.optional(),
 });
-const flag = z.enum(['true', 'false']).default('false').transform((v) => v === 'true');
+const flag = z
+  .enum(['true', 'false'])
+  .default('false')
+  .transform((v) => v === 'true');
 export const StatQuery = PathQuery.extend({ follow: flag });
 export const ListQuery = PathQuery.extend({ depth: z.coerce.number().int().min(1).max(64).default(1) });
 export const ReadQuery = PathQuery;
 export const WriteQuery = PathQuery.extend({
-  mode: z.string().regex(/^[0-7]{3,4}$/).optional().describe('octal'),
+  mode: z
+    .string()
+    .regex(/^[0-7]{3,4}$/)
+    .optional()
+    .describe('octal'),
   append: flag,
   exclusive: flag,
   fsync: flag,
@@ -43,12 +50,37 @@ export const WriteQuery = PathQuery.extend({
 export const RemoveQuery = PathQuery.extend({ recursive: flag, missingOk: flag });
 export const ArchiveQuery = PathQuery.extend({ owner: UserSpec.optional().describe('of what is unpacked') });
 
-const PathBody = { path: z.string().min(1).max(4096).optional(), pathB64: z.string().max(6000).optional(), user: UserSpec.optional() };
-export const MkdirRequest = z.strictObject({ ...PathBody, mode: z.number().int().min(0).max(0o7777).optional(), parents: z.boolean().default(true), exclusive: z.boolean().default(false) }).openapi('MkdirRequest');
-export const MoveRequest = z.strictObject({ ...PathBody, to: z.string().min(1).max(4096).optional(), toB64: z.string().max(6000).optional(), overwrite: z.boolean().default(true), parents: z.boolean().default(true) }).openapi('MoveRequest');
-export const ChmodRequest = z.strictObject({ ...PathBody, mode: z.number().int().min(0).max(0o7777), recursive: z.boolean().default(false) }).openapi('ChmodRequest');
-export const ChownRequest = z.strictObject({ ...PathBody, owner: UserSpec, recursive: z.boolean().default(false) }).openapi('ChownRequest');
-export const SymlinkRequest = z.strictObject({ ...PathBody, target: z.string().min(1).max(4096) }).openapi('SymlinkRequest');
+const PathBody = {
+  path: z.string().min(1).max(4096).optional(),
+  pathB64: z.string().max(6000).optional(),
+  user: UserSpec.optional(),
+};
+export const MkdirRequest = z
+  .strictObject({
+    ...PathBody,
+    mode: z.number().int().min(0).max(0o7777).optional(),
+    parents: z.boolean().default(true),
+    exclusive: z.boolean().default(false),
+  })
+  .openapi('MkdirRequest');
+export const MoveRequest = z
+  .strictObject({
+    ...PathBody,
+    to: z.string().min(1).max(4096).optional(),
+    toB64: z.string().max(6000).optional(),
+    overwrite: z.boolean().default(true),
+    parents: z.boolean().default(true),
+  })
+  .openapi('MoveRequest');
+export const ChmodRequest = z
+  .strictObject({ ...PathBody, mode: z.number().int().min(0).max(0o7777), recursive: z.boolean().default(false) })
+  .openapi('ChmodRequest');
+export const ChownRequest = z
+  .strictObject({ ...PathBody, owner: UserSpec, recursive: z.boolean().default(false) })
+  .openapi('ChownRequest');
+export const SymlinkRequest = z
+  .strictObject({ ...PathBody, target: z.string().min(1).max(4096) })
+  .openapi('SymlinkRequest');
 
 export const WatchEvent = z
   .object({

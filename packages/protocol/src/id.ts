@@ -5,24 +5,38 @@ export const Id = z.string().regex(/^[a-z0-9]{20}$/, 'an id is 20 characters a-z
 
 /** Label keys and values: small, printable, for selection. */
 export const Labels = z
-  .record(z.string().regex(/^[A-Za-z0-9_.\/-]{1,63}$/), z.string().max(255))
+  .record(z.string().regex(/^[A-Za-z0-9_./-]{1,63}$/), z.string().max(255))
   .refine((labels) => Object.keys(labels).length <= 64, 'at most 64 labels');
 export type Labels = z.infer<typeof Labels>;
 
 /** Environment variables. Names follow POSIX; they reach execve as they are and are never pasted into a shell. */
 export const Env = z
-  .record(z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/, 'a variable name is [A-Za-z_][A-Za-z0-9_]*'), z.string().max(131_072).refine((v) => !v.includes('\0'), 'no NUL'))
+  .record(
+    z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/, 'a variable name is [A-Za-z_][A-Za-z0-9_]*'),
+    z
+      .string()
+      .max(131_072)
+      .refine((v) => !v.includes('\0'), 'no NUL'),
+  )
   .refine((env) => Object.keys(env).length <= 1024, 'at most 1024 variables');
 export type Env = z.infer<typeof Env>;
 
 /** `name`, `uid`, `name:group` or `uid:gid`, looked up inside the sandbox. */
-export const UserSpec = z.string().regex(/^[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}(:[A-Za-z0-9_][A-Za-z0-9_.-]{0,63})?$/, 'a user is name, uid, name:group or uid:gid');
+export const UserSpec = z
+  .string()
+  .regex(
+    /^[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}(:[A-Za-z0-9_][A-Za-z0-9_.-]{0,63})?$/,
+    'a user is name, uid, name:group or uid:gid',
+  );
 
 /** `role/name@version`; the role (base, toolkit, workspace …) may be left out. */
 export const ImageName = z
   .string()
   .max(200)
-  .regex(/^([a-z0-9][a-z0-9._-]*\/){0,3}[a-z0-9][a-z0-9._-]*@[A-Za-z0-9][A-Za-z0-9._-]*$/, 'an image is named name@version')
+  .regex(
+    /^([a-z0-9][a-z0-9._-]*\/){0,3}[a-z0-9][a-z0-9._-]*@[A-Za-z0-9][A-Za-z0-9._-]*$/,
+    'an image is named name@version',
+  )
   .openapi({ example: 'base/debian@12' });
 
 /** Cursor paging of every list. */

@@ -5,7 +5,12 @@ import { Id, Time } from './id.ts';
 export const LeaseCreate = z
   .strictObject({
     label: z.string().min(1).max(200).optional().describe('viv.attach(label) finds it again'),
-    graceS: z.number().int().min(1).max(7 * 86_400).default(60),
+    graceS: z
+      .number()
+      .int()
+      .min(1)
+      .max(7 * 86_400)
+      .default(60),
     onExpire: z.enum(['kill', 'pause']).default('kill'),
   })
   .openapi('LeaseCreate');

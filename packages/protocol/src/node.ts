@@ -2,7 +2,13 @@ import { z } from '@hono/zod-openapi';
 import { Kind } from './sandbox.ts';
 
 export const Capability = z
-  .object({ name: z.string(), kind: Kind.nullable(), ok: z.boolean(), reason: z.string().nullable(), remedy: z.string().nullable() })
+  .object({
+    name: z.string(),
+    kind: Kind.nullable(),
+    ok: z.boolean(),
+    reason: z.string().nullable(),
+    remedy: z.string().nullable(),
+  })
   .openapi('Capability');
 export type Capability = z.infer<typeof Capability>;
 

@@ -19,7 +19,10 @@ export type LimitName = keyof typeof LIMITS;
 const limit = (name: LimitName) => {
   const { default: preset, min, max, unit } = LIMITS[name];
   const number = name === 'cpus' ? z.number() : z.number().int();
-  return number.min(min).max(max, { error: `limit_too_high: ${name} is at most ${max} (${unit})` }).default(preset);
+  return number
+    .min(min)
+    .max(max, { error: `limit_too_high: ${name} is at most ${max} (${unit})` })
+    .default(preset);
 };
 export const Limits = z
   .strictObject({
@@ -39,27 +42,53 @@ export const Reach = z
   .strictObject({
     port: z.number().int().min(1).max(65_535).describe('port on 127.0.0.1 inside the sandbox'),
     url: z.string().url().max(2000).describe('http(s)://host:port[/path] on the node’s side'),
-    headers: z.record(z.string().max(100), z.string().max(4000)).optional().describe('added to every request on the way out, never visible inside'),
+    headers: z
+      .record(z.string().max(100), z.string().max(4000))
+      .optional()
+      .describe('added to every request on the way out, never visible inside'),
     maxConnections: z.number().int().min(1).max(1024).default(64),
-    maxBytes: z.number().int().min(1).max(2 ** 50).default(2 ** 34).describe('both directions together, over the life of the sandbox'),
+    maxBytes: z
+      .number()
+      .int()
+      .min(1)
+      .max(2 ** 50)
+      .default(2 ** 34)
+      .describe('both directions together, over the life of the sandbox'),
   })
   .openapi('Reach');
 export type Reach = z.infer<typeof Reach>;
 
-export const SandboxState = z.enum(['creating', 'running', 'pausing', 'paused', 'resuming', 'ending', 'ended', 'failed']);
+export const SandboxState = z.enum([
+  'creating',
+  'running',
+  'pausing',
+  'paused',
+  'resuming',
+  'ending',
+  'ended',
+  'failed',
+]);
 export type SandboxState = z.infer<typeof SandboxState>;
 
 /** Why a sandbox ended. */
 export const EndReason = z.enum(['killed', 'ttl', 'idle', 'lease', 'exited', 'lost', 'create_failed', 'node_down']);
 export type EndReason = z.infer<typeof EndReason>;
 
-const seconds = z.number().int().min(1).max(30 * 86_400);
+const seconds = z
+  .number()
+  .int()
+  .min(1)
+  .max(30 * 86_400);
 
 export const SandboxCreate = z
   .strictObject({
     image: ImageName,
     kind: Kind.default('container'),
-    name: z.string().regex(/^[a-z0-9][a-z0-9-]{0,62}$/).optional().describe('also the host name inside'),
+    name: z
+      .string()
+      .regex(/^[a-z0-9][a-z0-9-]{0,62}$/)
+      .optional()
+      .describe('also the host name inside'),
     labels: Labels.default({}),
     env: Env.default({}),
     cwd: z.string().startsWith('/').max(4096).optional(),
@@ -95,13 +124,20 @@ export const Sandbox = z
     lease: Id.nullable(),
     reach: z.array(Reach.omit({ headers: true })),
     network: z.literal('none'),
-    token: z.string().optional().describe('for direct traffic to this sandbox; only in the answers to create and inspect'),
+    token: z
+      .string()
+      .optional()
+      .describe('for direct traffic to this sandbox; only in the answers to create and inspect'),
   })
   .openapi('Sandbox');
 export type Sandbox = z.infer<typeof Sandbox>;
 
 export const SandboxUpdate = z
-  .strictObject({ ttlS: seconds.optional().describe('from now on'), idleTimeoutS: seconds.nullable().optional(), labels: Labels.optional() })
+  .strictObject({
+    ttlS: seconds.optional().describe('from now on'),
+    idleTimeoutS: seconds.nullable().optional(),
+    labels: Labels.optional(),
+  })
   .openapi('SandboxUpdate');
 export type SandboxUpdate = z.infer<typeof SandboxUpdate>;
 
@@ -136,8 +172,12 @@ export const Change = z
   .openapi('Change');
 export type Change = z.infer<typeof Change>;
 
-export const ForkRequest = z.strictObject({ count: z.number().int().min(1).max(100).default(1), labels: Labels.optional() }).openapi('ForkRequest');
-export const SnapshotRequest = z.strictObject({ image: ImageName, labels: Labels.optional() }).openapi('SnapshotRequest');
+export const ForkRequest = z
+  .strictObject({ count: z.number().int().min(1).max(100).default(1), labels: Labels.optional() })
+  .openapi('ForkRequest');
+export const SnapshotRequest = z
+  .strictObject({ image: ImageName, labels: Labels.optional() })
+  .openapi('SnapshotRequest');
 
 export const ProcessInfo = z
   .object({

@@ -1,5 +1,5 @@
-import { ERROR_CODES, type ErrorCode } from './error-codes.ts';
 import type { ErrorBody, Fault } from './error.ts';
+import { ERROR_CODES, type ErrorCode } from './error-codes.ts';
 
 export type ErrorOptions = { hint?: string; details?: Record<string, unknown>; cause?: unknown; fault?: Fault };
 
@@ -44,12 +44,18 @@ export class VivError extends Error {
   /** Rebuilds an error from the wire. Anything that is not an error body becomes `internal`. */
   static fromBody(body: unknown): VivError {
     const error = (body as { error?: unknown } | null | undefined)?.error as Record<string, unknown> | null | undefined;
-    if (!error || typeof error.message !== 'string' || typeof error.code !== 'string' || !Object.hasOwn(ERROR_CODES, error.code)) {
+    if (
+      !error ||
+      typeof error.message !== 'string' ||
+      typeof error.code !== 'string' ||
+      !Object.hasOwn(ERROR_CODES, error.code)
+    ) {
       return new VivError('internal', 'the server answered with something that is no error body');
     }
     const options: ErrorOptions = {};
     if (typeof error.hint === 'string') options.hint = error.hint;
-    if (typeof error.details === 'object' && error.details !== null) options.details = error.details as Record<string, unknown>;
+    if (typeof error.details === 'object' && error.details !== null)
+      options.details = error.details as Record<string, unknown>;
     if (isFault(error.fault)) options.fault = error.fault;
     return new VivError(error.code as ErrorCode, error.message, options);
   }
