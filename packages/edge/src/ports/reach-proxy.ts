@@ -29,7 +29,11 @@ const HOP_BY_HOP = new Set([
   'upgrade',
 ]);
 
-type Connection = { use: ReachUse; traffic: Traffic };
+type Connection = {
+  use: ReachUse;
+  traffic: Traffic /** What earlier calls on this connection have been charged with. */;
+  told: Traffic;
+};
 
 /**
  * Forwards HTTP requests that come out of sandboxes, body and answer streamed both ways (server-sent events and WebSockets too). The
@@ -49,7 +53,7 @@ export class ReachProxy {
 
   /** Serves one connection from inside. */
   accept(stream: Duplex, use: ReachUse, traffic: Traffic): void {
-    this.#connections.set(stream, { use, traffic });
+    this.#connections.set(stream, { use, traffic, told: { bytesIn: 0, bytesOut: 0 } });
     this.#server.emit('connection', stream);
   }
 
@@ -60,8 +64,9 @@ export class ReachProxy {
   }
 
   #forward(request: IncomingMessage, response: ServerResponse): void {
-    const { use, traffic } = this.#connections.get(request.socket)!;
-    const journal = journalCall(use, request, traffic);
+    const connection = this.#connections.get(request.socket)!;
+    const { use } = connection;
+    const journal = journalCall(connection, request);
     if (use.bytes > use.reach.maxBytes) return refuse(response, overLimit(use), journal);
     const upstream = this.#request(use, request, {});
     upstream.on('response', (answer) => {
@@ -82,8 +87,9 @@ export class ReachProxy {
   }
 
   #upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void {
-    const { use, traffic } = this.#connections.get(request.socket)!;
-    const journal = journalCall(use, request, traffic);
+    const connection = this.#connections.get(request.socket)!;
+    const { use } = connection;
+    const journal = journalCall(connection, request);
     const upstream = this.#request(use, request, { connection: 'Upgrade', upgrade: request.headers.upgrade ?? '' });
     upstream.on('upgrade', (answer, other, otherHead) => {
       socket.write(statusHead(answer));
@@ -178,10 +184,10 @@ function unavailable({ reach }: ReachUse, cause: unknown): VivError {
 }
 
 /** Writes a call down when it is over: method, path, status, bytes both ways, time. */
-function journalCall({ box, reach }: ReachUse, request: IncomingMessage, traffic: Traffic): (status: number) => void {
+function journalCall({ use, traffic, told }: Connection, request: IncomingMessage): (status: number) => void {
+  const { box, reach } = use;
   const { clock } = box.context;
   const began = clock.monotonicMs();
-  const { bytesIn, bytesOut } = traffic;
   let written = false;
   return (status) => {
     if (written) return;
@@ -191,9 +197,10 @@ function journalCall({ box, reach }: ReachUse, request: IncomingMessage, traffic
       method: request.method,
       path: (request.url ?? '').slice(0, PATH_JOURNAL_CHARS),
       status,
-      bytesOut: traffic.bytesOut - bytesOut,
-      bytesIn: traffic.bytesIn - bytesIn,
+      bytesOut: traffic.bytesOut - told.bytesOut,
+      bytesIn: traffic.bytesIn - told.bytesIn,
       durationMs: Math.round(clock.monotonicMs() - began),
     });
+    Object.assign(told, traffic);
   };
 }

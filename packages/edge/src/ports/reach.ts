@@ -48,11 +48,13 @@ export class Reaches {
         use.connections -= 1;
         open.delete(stream);
       });
+      // A connection that comes too late is told so (403); one that passes the limit is cut.
+      const late = use.bytes > reach.maxBytes;
       const traffic = countTraffic(stream, (direction, count) => {
         use.bytes += count;
         box.touch();
         box.context.metrics.portBytes.inc({ direction }, count);
-        if (use.bytes > reach.maxBytes) stream.destroy(overLimit(use));
+        if (!late && use.bytes > reach.maxBytes) stream.destroy(overLimit(use));
       });
       this.#proxy.accept(stream, use, traffic);
     });
