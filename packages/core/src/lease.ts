@@ -36,6 +36,7 @@ export function restartClaim(graceMs: number, nowMs: number): LeaseClaim {
   return newClaim(graceMs, nowMs);
 }
 
+/** Held by somebody, within its grace time, or past it. */
 export function leaseState(claim: LeaseClaim, nowMs: number): 'held' | 'grace' | 'expired' {
   if (claim.holders > 0 || claim.deadlineMs === null) return 'held';
   return nowMs >= claim.deadlineMs ? 'expired' : 'grace';

@@ -11,7 +11,7 @@ import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
 import type { Duplex } from 'node:stream';
 import { pipeline } from 'node:stream';
 import { VivError } from '@vivarium/protocol';
-import { overLimit, type ReachUse } from './reach.ts';
+import { overLimit, type ReachUse } from './reach-use.ts';
 import type { Traffic } from './traffic.ts';
 
 const CONNECT_MS = 30_000;

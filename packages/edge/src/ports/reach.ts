@@ -1,12 +1,10 @@
 import type { Duplex } from 'node:stream';
-import { type Reach, VivError } from '@vivarium/protocol';
+import type { Reach } from '@vivarium/protocol';
 import type { CellListener } from '../cell/cell-listener.ts';
 import type { Box } from '../lifecycle/box.ts';
 import { ReachProxy } from './reach-proxy.ts';
+import { overLimit, type ReachUse } from './reach-use.ts';
 import { countTraffic } from './traffic.ts';
-
-/** One named endpoint of one sandbox: what it may use and what it has used. */
-export type ReachUse = { box: Box; reach: Reach; bytes: number; connections: number };
 
 /**
  * "Sealed but connected": for each endpoint named at creation a listener inside the sandbox whose connections come out over the guest's
@@ -62,11 +60,4 @@ export class Reaches {
       for (const stream of open) stream.destroy();
     });
   }
-}
-
-/** What a call beyond the endpoint's byte limit is answered with. */
-export function overLimit({ reach }: ReachUse): VivError {
-  return new VivError('reach_denied', `port ${reach.port} has used up its maxBytes of ${reach.maxBytes}`, {
-    details: { port: reach.port, maximum: reach.maxBytes },
-  });
 }
