@@ -176,10 +176,10 @@ export function driverContract(open: () => Promise<DriverUnderTest>): void {
     });
 
     test('files end at the disk limit, and what they take is counted', async () => {
-      const { cell, shell } = await start({ diskMiB: 16 });
+      const { cell, shell } = await start({ diskMiB: 16, memoryMiB: 256 });
       const result = await shell.run('dd if=/dev/zero of=/root/big bs=1M count=64 conv=fsync');
       assert.notEqual(result.code, 0);
-      assert.match(result.stderr, /quota|No space/);
+      assert.match(result.stderr, /quota|No space/, JSON.stringify(result));
       const { diskBytes, diskLimitBytes } = await cell.usage();
       assert.equal(diskLimitBytes, 16 * 1024 * 1024);
       assert.ok(diskBytes <= diskLimitBytes, `${diskBytes} bytes`);

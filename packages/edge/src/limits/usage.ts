@@ -7,14 +7,17 @@ import type { Controller } from './hierarchy.ts';
 
 const MIB = 1024 * 1024;
 
-/** What a cell has used, from its control groups and from `diskFile`, the kernel's count of its subvolume's bytes. */
-export function readUsage(group: CellGroup, limits: Limits, diskFile: string): Usage {
+/**
+ * What a cell has used, from its control groups and from `qgroup`, the directory with the kernel's count of
+ * its subvolume's bytes: those on disk and those that are still to be written.
+ */
+export function readUsage(group: CellGroup, limits: Limits, qgroup: string): Usage {
   const used = group.version === 1 ? usageV1(group) : usageV2(group);
   return {
     ...used,
     memoryLimitBytes: limits.memoryMiB * MIB,
     pidsLimit: limits.pids,
-    diskBytes: number(diskFile),
+    diskBytes: number(`${qgroup}/referenced`) + number(`${qgroup}/rsv_data`),
     diskLimitBytes: limits.diskMiB * MIB,
   };
 }

@@ -1,4 +1,4 @@
-import { closeSync, fstatSync } from 'node:fs';
+import { closeSync } from 'node:fs';
 import koffi from 'koffi';
 import { checked, errnoOf, libc } from './libc.ts';
 import { openDirectory } from './mount.ts';
@@ -12,7 +12,6 @@ const IOC = {
   snapDestroyV2: 0x5000943f,
   quotaCtl: 0xc0109428,
   qgroupCreate: 0x4010942a,
-  qgroupLimit: 0x8030942b,
 } as const;
 const QUOTA_ENABLE = 1n;
 /** Simple quotas: the writer's subvolume is charged at allocation, no back-reference walks (Linux ≥ 6.7). */
@@ -22,7 +21,7 @@ const SUBVOL_QGROUP_INHERIT = 4n;
 const LIMIT_MAX_RFER = 1n;
 const INHERIT_SET_LIMITS = 1n;
 /** Inode number of a subvolume's root directory: BTRFS_FIRST_FREE_OBJECTID. */
-export const SUBVOLUME_INODE = 256;
+const SUBVOLUME_INODE = 256;
 const ARGS_BYTES = 4096;
 const NAME_OFFSET = 56;
 const INHERIT_BYTES = 72;
@@ -94,17 +93,6 @@ export function enableQuota(path: string): 'simple' | 'full' {
   });
 }
 
-/** Sets what the subvolume may refer to at most (BTRFS_IOC_QGROUP_LIMIT). */
-export function limitSubvolume(path: string, id: number, limitBytes: number): void {
-  within(path, (fd) => {
-    const args = Buffer.alloc(48);
-    args.writeBigUInt64LE(BigInt(id), 0);
-    args.writeBigUInt64LE(LIMIT_MAX_RFER, 8);
-    args.writeBigUInt64LE(BigInt(limitBytes), 16);
-    ioctl(fd, IOC.qgroupLimit, args);
-  });
-}
-
 /** Removes the accounting of a deleted subvolume (kernels before 6.11 keep it). False while the kernel still needs it. */
 export function removeQgroup(path: string, id: number): boolean {
   return within(path, (fd) => {
@@ -168,9 +156,4 @@ function within<T>(path: string, use: (fd: number) => T): T {
   } finally {
     closeSync(fd);
   }
-}
-
-/** Is this directory the root of a subvolume? */
-export function isSubvolume(path: string): boolean {
-  return within(path, (fd) => fstatSync(fd).ino === SUBVOLUME_INODE);
 }

@@ -78,8 +78,7 @@ export class ContainerCell implements CellHandle {
   }
 
   async usage(): Promise<Usage> {
-    const diskFile = `${this.#context.qgroups}/0_${this.record.subvolume}/referenced`;
-    return readUsage(this.#group, this.record.limits, diskFile);
+    return readUsage(this.#group, this.record.limits, `${this.#context.qgroups}/0_${this.record.subvolume}`);
   }
 
   changes(): ReturnType<CellHandle['changes']> {

@@ -7,6 +7,7 @@ import { deleteSubvolume } from '../../native/btrfs.ts';
 import { kill } from '../../native/process.ts';
 import { tidyAfterStart } from './leftovers.ts';
 import { type DestroyCell, paths } from './place.ts';
+import { countDestroy } from './qgroups.ts';
 
 /** The kernel has that long to end killed processes (a dying one may wait for a disk). */
 const DEADLINE_MS = 20_000;
@@ -23,7 +24,7 @@ export async function destroyCell({ place, id }: DestroyCell): Promise<void> {
   unlinkIfThere(paths.socket(runDir, id));
   if (existsSync(paths.root(runDir, id)) || existsSync(paths.crunCell(runDir, id))) tidyAfterStart(runDir, id);
   const cell = paths.cell(runDir, id);
-  deleteSubvolume(dirname(cell), basename(cell));
+  if (deleteSubvolume(dirname(cell), basename(cell))) countDestroy(runDir);
 }
 
 /**

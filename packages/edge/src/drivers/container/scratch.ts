@@ -1,23 +1,13 @@
 import { execFile } from 'node:child_process';
-import {
-  closeSync,
-  existsSync,
-  mkdirSync,
-  openSync,
-  readdirSync,
-  readFileSync,
-  statfsSync,
-  statSync,
-  truncateSync,
-} from 'node:fs';
+import { closeSync, existsSync, mkdirSync, openSync, statfsSync, statSync, truncateSync } from 'node:fs';
 import { basename } from 'node:path';
 import { promisify } from 'node:util';
 import { VivError } from '@vivarium/protocol';
-import { parseMountInfo } from '../../limits/mountinfo.ts';
 import { createSnapshot, enableQuota } from '../../native/btrfs.ts';
 import { attachLoop, findLoop } from '../../native/loop.ts';
 import { MS, mount } from '../../native/mount.ts';
 import { paths } from './place.ts';
+import { qgroupDirectory, scratchDevice } from './qgroups.ts';
 
 const MIB = 1024 * 1024;
 /** A file system for cells that is smaller than this is of no use. */
@@ -41,7 +31,7 @@ export async function openScratch({ stateDir, runDir, sizeMiBMax }: OpenScratch)
   const target = paths.scratch(runDir);
   mkdirSync(target, { recursive: true, mode: 0o700 });
   let made = false;
-  let source = mountedSource(target);
+  let source = scratchDevice(runDir);
   if (!source) {
     const file = `${stateDir}/scratch.btrfs`;
     made = !existsSync(file);
@@ -57,13 +47,7 @@ export async function openScratch({ stateDir, runDir, sizeMiBMax }: OpenScratch)
   }
   enableQuota(target);
   for (const dir of [paths.cells(runDir), paths.snapshots(runDir)]) mkdirSync(dir, { recursive: true, mode: 0o700 });
-  return { qgroups: qgroupDirectory(source), made };
-}
-
-/** The device mounted there, or undefined. */
-function mountedSource(target: string): string | undefined {
-  const mounts = parseMountInfo(readFileSync('/proc/self/mountinfo', 'utf8'));
-  return mounts.find((entry) => entry.target === target && entry.type === 'btrfs')?.source;
+  return { qgroups: qgroupDirectory(runDir), made };
 }
 
 async function makeFileSystem(file: string, stateDir: string, sizeMiBMax = Number.POSITIVE_INFINITY): Promise<void> {
@@ -97,13 +81,6 @@ function attachAndMount(file: string, target: string): string {
   } finally {
     closeSync(loop.fd);
   }
-}
-
-function qgroupDirectory(device: string): string {
-  const root = '/sys/fs/btrfs';
-  for (const uuid of readdirSync(root))
-    if (existsSync(`${root}/${uuid}/devices/${basename(device)}`)) return `${root}/${uuid}/qgroups`;
-  throw new VivError('unsupported', `the kernel shows no btrfs file system on ${device}`);
 }
 
 /** Bytes that the file system, or the disk below its file, has left: whichever is less. Called in the server too. */

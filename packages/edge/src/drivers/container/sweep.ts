@@ -6,6 +6,7 @@ import { deleteSubvolume } from '../../native/btrfs.ts';
 import { umount } from '../../native/mount.ts';
 import { destroyCell } from './destroy.ts';
 import { type Place, paths } from './place.ts';
+import { pruneQgroups } from './qgroups.ts';
 
 export type Sweep = { place: Place; known: string[]; snapshots: string[] };
 
@@ -20,6 +21,7 @@ export async function sweep({ place, known, snapshots }: Sweep): Promise<string[
     swept.push(id);
   }
   sweepSnapshots(place.runDir, new Set(snapshots.map((path) => basename(path))));
+  pruneQgroups(place.runDir);
   for (const hierarchy of place.bases.slice(0, -1)) for (const base of basesOf(hierarchy)) removeTree(base);
   return swept.sort();
 }
