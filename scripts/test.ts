@@ -4,37 +4,41 @@
  *
  *   scripts/test.ts [SUITE …]    tidy lint types unit guest kernel e2e (all but long by default)
  */
-import { spawn } from 'node:child_process';
-import { createWriteStream, globSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { join, resolve } from 'node:path';
-import { findLeaks, prepareRun, type TestRun } from '../test/harness/leaks.ts';
+import { globSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { findLeaks, prepareRun } from '../test/harness/leaks.ts';
+import { BIN, commandSuite, ROOT, type Run, sequence, testSuite, withEnv } from './suites/suite.ts';
 
-const ROOT = resolve(import.meta.dirname, '..');
-const BIN = join(ROOT, 'node_modules/.bin');
-const SUITE_LIMIT_MS = 20 * 60_000;
-const LONG_LIMIT_MS = 3 * 3_600_000;
+const MINUTE_MS = 60_000;
 
-type Result = { passed: number; failed: number; skipped: number };
-type Suite = { name: string; run: (log: string) => Promise<Result>; leaks: boolean; byDefault: boolean };
+type Suite = { name: string; run: Run; leaks: boolean; byDefault: boolean };
 
-const unit = () =>
-  globSync('{packages/*/src,scripts}/**/*.test.ts', { cwd: ROOT }).filter((file) => !file.includes('.kernel.'));
-const kernel = () => [
-  ...globSync('packages/*/src/**/*.kernel.test.ts', { cwd: ROOT }),
-  ...globSync('test/kernel/*.test.ts', { cwd: ROOT }),
-];
+const files = (...patterns: string[]) => globSync(patterns, { cwd: ROOT });
+const unit = () => files('{packages/*/src,scripts}/**/*.test.ts').filter((file) => !file.includes('.kernel.'));
+const kernel = () => files('packages/*/src/**/*.kernel.test.ts', 'test/kernel/*.test.ts');
+
+const guestFiles = testSuite(() => files('guest/test/*.test.ts'), 5 * MINUTE_MS);
+/** viv-init as it ships and built with sanitizers; C unit tests; a short fuzz. */
+const guest = sequence(
+  commandSuite('make', '-C', 'guest', 'all', 'asan', 'build/launch'),
+  commandSuite('guest/build/asan/unit'),
+  guestFiles,
+  withEnv({ VIV_INIT: 'asan/viv-init' }, guestFiles),
+  commandSuite('make', '-C', 'guest', 'fuzz'),
+);
 
 const SUITES: Suite[] = [
-  { name: 'tidy', run: tests(() => ['test/tidy.test.ts']), leaks: false, byDefault: true },
-  { name: 'lint', run: command(join(BIN, 'biome'), 'check', '--error-on-warnings'), leaks: false, byDefault: true },
-  { name: 'types', run: command(join(BIN, 'tsc'), '-p', '.'), leaks: false, byDefault: true },
-  { name: 'unit', run: tests(unit), leaks: true, byDefault: true },
-  { name: 'guest', run: tests(() => globSync('guest/test/*.test.ts', { cwd: ROOT })), leaks: true, byDefault: true },
-  { name: 'kernel', run: tests(kernel), leaks: true, byDefault: true },
-  { name: 'e2e', run: tests(() => globSync('test/e2e/*.test.ts', { cwd: ROOT })), leaks: true, byDefault: true },
+  { name: 'tidy', run: testSuite(() => ['test/tidy.test.ts'], MINUTE_MS), leaks: false, byDefault: true },
+  { name: 'lint', run: commandSuite(join(BIN, 'biome'), 'check'), leaks: false, byDefault: true },
+  { name: 'types', run: commandSuite(join(BIN, 'tsc'), '-p', '.'), leaks: false, byDefault: true },
+  { name: 'unit', run: testSuite(unit, 3 * MINUTE_MS), leaks: true, byDefault: true },
+  { name: 'guest', run: guest, leaks: true, byDefault: true },
+  { name: 'kernel', run: testSuite(kernel, 5 * MINUTE_MS), leaks: true, byDefault: true },
+  { name: 'e2e', run: testSuite(() => files('test/e2e/*.test.ts'), 10 * MINUTE_MS), leaks: true, byDefault: true },
   {
     name: 'long',
-    run: tests(() => globSync('test/{long,vm}/*.test.ts', { cwd: ROOT }), LONG_LIMIT_MS),
+    run: testSuite(() => files('test/{long,vm}/*.test.ts'), 60 * MINUTE_MS),
     leaks: true,
     byDefault: false,
   },
@@ -47,23 +51,28 @@ if (unknown !== undefined) {
   process.exit(2);
 }
 
-const testRun: TestRun = prepareRun();
-const logs = mkdtempSync('/tmp/viv-test-logs-');
+const testRun = prepareRun();
+const env = { ...process.env, ...testRun.env, PATH: `${BIN}:${process.env.PATH}` };
+const logs = mkdtempSync(join(tmpdir(), 'viv-test-logs-'));
+const total = { passed: 0, failed: 0, skipped: 0 };
 let leaky = false;
-const total: Result = { passed: 0, failed: 0, skipped: 0 };
 for (const suite of SUITES.filter((s) => (names.length === 0 ? s.byDefault : names.includes(s.name)))) {
   const started = Date.now();
-  const log = join(logs, `${suite.name}.log`);
-  const result = await suite.run(log);
+  const result = await suite.run(join(logs, `${suite.name}.log`), env);
   const leaked = suite.leaks ? await findLeaks(testRun) : [];
-  if (leaked.length > 0) {
-    leaky = true;
-    result.failed += 1;
-  }
-  report(suite, result, leaked, log, Date.now() - started);
+  leaky ||= leaked.length > 0;
+  if (leaked.length > 0) result.failed += 1;
   total.passed += result.passed;
   total.failed += result.failed;
   total.skipped += result.skipped;
+  const verdict = result.failed === 0 ? 'ok    ' : 'FAILED';
+  const counts = `${String(result.passed).padStart(4)} passed, ${result.failed} failed`;
+  const skipped = result.skipped === 0 ? '' : `, ${result.skipped} skipped`;
+  console.log(
+    `${verdict} ${suite.name.padEnd(6)} ${counts}${skipped} (${((Date.now() - started) / 1000).toFixed(1)} s)`,
+  );
+  if (leaked.length > 0) console.log(indent(`left behind:\n${leaked.join('\n')}`));
+  if (result.failures !== '') console.log(indent(result.failures));
 }
 if (!leaky) rmSync(testRun.directory, { recursive: true, force: true });
 if (total.failed === 0) rmSync(logs, { recursive: true });
@@ -72,70 +81,6 @@ if (total.skipped > 0) console.log(`${total.skipped} skipped`);
 console.log(`${total.passed} passed, ${total.failed} failed`);
 process.exitCode = total.failed === 0 ? 0 : 1;
 
-function report(suite: Suite, result: Result, leaked: string[], log: string, ms: number): void {
-  const verdict = result.failed === 0 ? 'ok    ' : 'FAILED';
-  const skipped = result.skipped === 0 ? '' : `, ${result.skipped} skipped`;
-  console.log(
-    `${verdict} ${suite.name.padEnd(7)} ${String(result.passed).padStart(4)} passed, ${result.failed} failed${skipped} (${(ms / 1000).toFixed(1)} s)`,
-  );
-  for (const leak of leaked) console.log(`       left behind: ${leak}`);
-  if (result.failed > 0) console.log(failures(log));
-}
-
-/** The part of a log that says what failed, bounded. */
-function failures(log: string): string {
-  const text = readFileSync(log, 'utf8');
-  const start = text.lastIndexOf('✖ failing tests:');
-  const lines = (start < 0 ? text.slice(-6000) : text.slice(start, start + 12_000)).split('\n');
-  return lines.map((line) => `       ${line}`).join('\n');
-}
-
-/** A suite of test files for node:test, two at a time (each file is a process of its own). */
-function tests(files: () => string[], limitMs = SUITE_LIMIT_MS): Suite['run'] {
-  return async (log) => {
-    const list = files().sort();
-    if (list.length === 0) return { passed: 0, failed: 0, skipped: 0 };
-    const args = ['--disable-warning=ExperimentalWarning', '--test', '--test-concurrency=2', '--test-reporter=spec'];
-    const code = await run(join(BIN, 'node'), [...args, ...list], log, limitMs);
-    const text = readFileSync(log, 'utf8');
-    const count = (what: string) => Number(text.match(new RegExp(`^ℹ ${what} (\\d+)$`, 'm'))?.[1] ?? 0);
-    const failed = count('fail') + count('cancelled');
-    return {
-      passed: count('pass'),
-      failed: code !== 0 && failed === 0 ? 1 : failed,
-      skipped: count('skipped') + count('todo'),
-    };
-  };
-}
-
-/** A suite that is one command: it passes or fails. */
-function command(program: string, ...args: string[]): Suite['run'] {
-  return async (log) => {
-    const code = await run(program, args, log, SUITE_LIMIT_MS);
-    return { passed: code === 0 ? 1 : 0, failed: code === 0 ? 0 : 1, skipped: 0 };
-  };
-}
-
-function run(program: string, args: string[], log: string, limitMs: number): Promise<number> {
-  mkdirSync(testRun.directory, { recursive: true });
-  const env: NodeJS.ProcessEnv = { ...process.env, ...testRun.env, PATH: `${BIN}:${process.env.PATH}` };
-  return new Promise((resolveCode) => {
-    const output = createWriteStream(log);
-    const child = spawn(program, args, { cwd: ROOT, env, stdio: ['ignore', 'pipe', 'pipe'] });
-    const timer = setTimeout(() => {
-      output.write(`\nthe suite took longer than ${limitMs / 60_000} minutes and was killed\n`);
-      child.kill('SIGKILL');
-    }, limitMs);
-    child.stdout.pipe(output, { end: false });
-    child.stderr.pipe(output, { end: false });
-    const finish = (code: number) => {
-      clearTimeout(timer);
-      output.end(() => resolveCode(code));
-    };
-    child.on('error', (error) => {
-      output.write(String(error));
-      finish(127);
-    });
-    child.on('close', (code) => finish(code ?? 1));
-  });
+function indent(text: string): string {
+  return text.trimEnd().replaceAll(/^/gm, '       ');
 }
