@@ -10,6 +10,9 @@ export type ImportConfig = NonNullable<ImportRequest['config']>;
 export type ImportProgress = Extract<Progress, { type: 'progress' }>;
 export type ImportOptions = { onProgress?: (progress: ImportProgress) => void; signal?: AbortSignal };
 
+/** The image that comes with viv: Debian 12 with Python, git, gcc and make. The node makes it when it is first used. */
+export const BASE_IMAGE = 'base/debian@12';
+
 /** Images on the node: what sandboxes are made from. */
 export class Images {
   readonly #context: Context;
@@ -29,6 +32,14 @@ export class Images {
   /** `image_in_use` while sandboxes live on it. */
   async remove(name: string): Promise<void> {
     await this.#context.http.json('DELETE', `/v1/images/${encodeURIComponent(name)}`);
+  }
+
+  /** Makes the base image unless it is there (about a minute, once per node). */
+  async ensureBase(options: ImportOptions = {}): Promise<void> {
+    const request: ImportRequest = { name: BASE_IMAGE, source: { type: 'builtin', name: 'base' } };
+    await this.import(request, options).catch((error: unknown) => {
+      if (!(error instanceof VivError && error.code === 'image_exists')) throw error;
+    });
   }
 
   /** Makes an image on the node; resolves when it can be used. A failed import leaves nothing. */

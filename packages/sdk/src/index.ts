@@ -16,6 +16,7 @@ export type { Command, CommandOptions, ExecOptions, SpawnOptions } from './exec-
 export { describe, ExecResult } from './exec-result.ts';
 export type { FileOptions, FilePath, Files, ReadOptions, WriteOptions } from './files.ts';
 export type { ImportConfig, ImportOptions, ImportProgress, ImportRequest } from './images.ts';
+export { BASE_IMAGE } from './images.ts';
 export { type ChainHead, verified } from './journal-chain.ts';
 export type { Lease, LeaseOptions } from './lease.ts';
 export type { OutputStream } from './output-stream.ts';

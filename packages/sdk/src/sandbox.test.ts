@@ -205,3 +205,25 @@ test('ten thousand streams share one connection', async () => {
   assert.equal(new Set(results.map((result) => result.stdout)).size, 10_000);
   assert.equal(server.sockets.size, 1);
 });
+
+test('the first use of the base image makes it; another image that is missing is an error', async () => {
+  const missing = errorAnswer(new VivError('image_not_found', 'no such image'));
+  let made = false;
+  server.routes.set('POST /v1/sandboxes', () => (made ? { json: fakeSandbox() } : missing));
+  server.routes.set('POST /v1/images/import', (seen) => {
+    assert.deepEqual(JSON.parse(seen.body.toString()), {
+      name: 'base/debian@12',
+      source: { type: 'builtin', name: 'base' },
+    });
+    made = true;
+    return { raw: Buffer.from('{"type":"progress","stage":"a","message":"b"}\n{"type":"done","image":{}}\n') };
+  });
+  await assert.rejects(viv.sandboxes.create({ image: 'other@1' }), { code: 'image_not_found' });
+  const stages: string[] = [];
+  const sandbox = await viv.sandboxes.create(
+    { image: 'base/debian@12' },
+    { onProgress: ({ stage }) => stages.push(stage) },
+  );
+  assert.equal(sandbox.id, SANDBOX_ID);
+  assert.deepEqual(stages, ['a']);
+});

@@ -2,6 +2,7 @@ import type { Command } from 'commander';
 import type { ConnectionOptions } from '../connection.ts';
 import { print, printJson } from '../console.ts';
 import { addCreateOptions, type CreateFlags, createRequest } from '../create-options.ts';
+import { creating } from '../creation.ts';
 import { withServer } from '../one.ts';
 import { collectEnv } from '../units.ts';
 
@@ -20,7 +21,7 @@ export function define(command: Command): void {
       withServer(flags, async (viv) => {
         const { env, workdir: cwd, user, idempotencyKey } = flags;
         const request = createRequest(image, flags, { env, cwd, user });
-        const sandbox = await viv.sandboxes.create(request, idempotencyKey === undefined ? {} : { idempotencyKey });
+        const sandbox = await creating((control) => viv.sandboxes.create(request, control), idempotencyKey);
         if (flags.json) printJson(sandbox.info);
         else print(sandbox.id);
       }),

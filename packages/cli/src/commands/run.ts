@@ -5,6 +5,7 @@ import { bad } from '../complaint.ts';
 import { type ConnectionOptions, connect } from '../connection.ts';
 import { note, print, printJson } from '../console.ts';
 import { addCreateOptions, type CreateFlags, createRequest } from '../create-options.ts';
+import { creating } from '../creation.ts';
 import { foreground } from '../foreground.ts';
 import { LOGIN_SHELL } from '../shell.ts';
 import { Exit } from '../verb-program.ts';
@@ -49,10 +50,11 @@ async function run(image: string, argv: string[], flags: Flags): Promise<void> {
 
 /** Owned by a lease of this process unless it is to be kept, so that nothing stays when this process dies. */
 async function create(viv: Vivarium, image: string, flags: Flags, keep: boolean): Promise<Sandbox> {
-  const control = flags.idempotencyKey === undefined ? {} : { idempotencyKey: flags.idempotencyKey };
-  if (keep || flags.lease !== undefined) return viv.sandboxes.create(createRequest(image, flags), control);
-  const lease = await viv.lease(undefined, { graceS: GRACE_S });
-  return lease.create(createRequest(image, flags), control);
+  const { lease, idempotencyKey } = flags;
+  const request = createRequest(image, flags);
+  if (keep || lease !== undefined) return creating((control) => viv.sandboxes.create(request, control), idempotencyKey);
+  const own = await viv.lease(undefined, { graceS: GRACE_S });
+  return creating((control) => own.create(request, control), idempotencyKey);
 }
 
 async function execute(sandbox: Sandbox, argv: string[], flags: Flags): Promise<number> {
