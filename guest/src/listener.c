@@ -20,7 +20,7 @@
 #include "worker.h"
 
 #define ACCEPTS_PER_ROUND 32
-/* Without descriptors or memory accept fails again at once: wait for some to come free. */
+/* Without streams, descriptors or memory nothing can be accepted: wait for some to come free. */
 #define RETRY_MS 100
 #define RESULT_PORT 1
 
@@ -82,7 +82,8 @@ static void announce(struct listener *listener, int fd) {
 
 static void accept_some(struct listener *listener) {
   for (int turn = 0; listener->readable && conn_greeted(); turn++) {
-    if (listener->open >= listener->max || stream_count() >= STREAM_MAX) return;
+    if (listener->open >= listener->max) return; /* one_ended goes on */
+    if (stream_count() >= STREAM_MAX) return loop_timer(&listener->retry, RETRY_MS, accept_again);
     if (turn == ACCEPTS_PER_ROUND) return loop_defer(&listener->more, accept_more);
     int fd = accept4(listener->watch.fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
     if (fd >= 0) announce(listener, fd);

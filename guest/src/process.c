@@ -2,7 +2,6 @@
 #include "process.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +13,7 @@
 #include "conn.h"
 #include "le.h"
 #include "loop.h"
+#include "plumbing.h"
 #include "pty.h"
 #include "role.h"
 #include "spawn.h"
@@ -64,43 +64,7 @@ static void dispose(struct process *process) {
   loop_free(process);
 }
 
-/* A pipe of which the parent's end does not block. */
-static int make_pipe(int *read, int *write, int *own) {
-  int ends[2];
-  if (pipe2(ends, O_CLOEXEC) < 0) return -errno;
-  *read = ends[0];
-  *write = ends[1];
-  if (own) fcntl(*own, F_SETFL, O_NONBLOCK);
-  return 0;
-}
-
 static void on_status(struct watch *watch, uint32_t events);
-
-/* The descriptors of one spawn. What ends up with the process is stolen from here, the rest closes itself. */
-struct plumbing {
-  int inRead, inWrite, outRead, outWrite, errRead, errWrite, statusRead, statusWrite, startRead, startWrite, master;
-};
-
-static void close_plumbing(struct plumbing *p) {
-  int *fds = (int *)p;
-  for (size_t i = 0; i < sizeof *p / sizeof *fds; i++) cleanup_close(&fds[i]);
-}
-
-static int lay(struct plumbing *p, const struct spawn *spawn, enum fail_stage *stage) {
-  int error = make_pipe(&p->statusRead, &p->statusWrite, &p->statusRead);
-  *stage = STAGE_LIMIT;
-  if (!error && spawn->flags & SPAWN_WAIT) error = make_pipe(&p->startRead, &p->startWrite, NULL);
-  if (spawn->flags & SPAWN_PTY && !error) {
-    *stage = STAGE_PTY;
-    bool sized = spawn->winsize.len == 4;
-    p->master = pty_open(sized ? le16(spawn->winsize.data) : 0, sized ? le16(spawn->winsize.data + 2) : 0);
-    return p->master < 0 ? p->master : 0;
-  }
-  if (!error && spawn->flags & SPAWN_STDIN) error = make_pipe(&p->inRead, &p->inWrite, &p->inWrite);
-  if (!error) error = make_pipe(&p->outRead, &p->outWrite, &p->outRead);
-  if (!error && !(spawn->flags & SPAWN_MERGE)) error = make_pipe(&p->errRead, &p->errWrite, &p->errRead);
-  return error;
-}
 
 /* Puts the parent's ends into the loop. */
 static int connect_ends(struct process *process, struct plumbing *p, const struct spawn *spawn) {
@@ -154,10 +118,9 @@ void process_spawn(uint32_t id, struct bytes payload) {
   struct process *process = prepare(&spawn);
   if (!process) return conn_fail(id, ENOMEM, STAGE_LIMIT, "memory");
 
-  struct plumbing p __attribute__((cleanup(close_plumbing)));
-  memset(&p, 0xff, sizeof p); /* every descriptor -1 */
+  struct plumbing p AUTO_PLUMBING;
   enum fail_stage stage;
-  int error = lay(&p, &spawn, &stage);
+  int error = plumbing_lay(&p, &spawn, &stage);
   if (!error) error = connect_ends(process, &p, &spawn);
   if (error) {
     dispose(process);

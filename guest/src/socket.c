@@ -54,7 +54,13 @@ static void cancel(struct stream *stream) {
 }
 
 static void end_if_done(struct connection *connection) {
-  if (connection->upDone && connection->downDone) cancel(&connection->stream);
+  if (!connection->upDone) return;
+  if (connection->downDone) return cancel(&connection->stream);
+  /* The peer takes nothing more and has sent its end: nothing can happen any more. The host is told that what it may
+   * still send is discarded, so that no writer of its waits for credit. */
+  if (!connection->down.closed) return;
+  sink_grant(&connection->down);
+  cancel(&connection->stream);
 }
 
 static void up_ended(struct stream *stream, struct source *source, int error) {
@@ -72,7 +78,7 @@ static void up_ended(struct stream *stream, struct source *source, int error) {
 
 static void down_ended(struct stream *stream) {
   struct connection *connection = OWNER(stream, struct connection, stream);
-  /* Only the host's own EOF ends this direction for both sides; until then a broken one just discards. */
+  /* Without the host's EOF this direction is only broken, and discards. */
   connection->downDone = connection->down.finished;
   end_if_done(connection);
 }

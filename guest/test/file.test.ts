@@ -17,8 +17,9 @@ import {
 import { after, before, beforeEach, test } from 'node:test';
 import { FLAG, list, OP, operate, pour, read, refusal, request, stat, TAG, write } from './files.ts';
 import { Guest, kill, type Link, until } from './guest.ts';
-import { parseEntries, T, tlv } from './wire.ts';
+import { parseEntries, T, type TlvItem, tlv } from './wire.ts';
 
+const EPERM = 1;
 const ENOENT = 2;
 const ENXIO = 6;
 const EACCES = 13;
@@ -142,6 +143,16 @@ test('permissions are those of the user', async () => {
   ]);
   assert.equal(entry.uid, 65_534);
   assert.equal(statSync(`${dir}/sub`).uid, 65_534);
+  const nobody: TlvItem = [TAG.user, 'nobody'];
+  await write(link, `${dir}/sub/mine`, Buffer.from('again'), [nobody, [TAG.flags, FLAG.atomic]]);
+  await operate(link, OP.chmod, `${dir}/sub/mine`, [nobody, [TAG.mode, 0o600]]);
+  await operate(link, OP.utimes, `${dir}/sub/mine`, [nobody, [TAG.mtime, 0n]]);
+  assert.deepEqual(
+    [readFileSync(`${dir}/sub/mine`, 'utf8'), statSync(`${dir}/sub/mine`).mode & 0o777],
+    ['again', 0o600],
+  );
+  assert.equal(await refusal(link, OP.chmod, `${dir}/secret`, [nobody, [TAG.mode, 0o666]]), EPERM);
+  assert.equal(await refusal(link, OP.chown, `${dir}/sub/mine`, [nobody, [TAG.uid, 0]]), EPERM);
 });
 
 test('write truncates, appends, writes at an offset, refuses what is there', async () => {

@@ -213,3 +213,22 @@ test('the process list names what runs', async () => {
   await link.exit(sleeper);
   link.send(T.RELEASE, sleeper);
 });
+
+test('a peer that is gone both ways ends the stream, and no writer waits for credit', async () => {
+  const { id, port } = await listen([TCP, [3, 0]]);
+  const client = connect({ port, host: '127.0.0.1' });
+  const stream = await opened(id);
+  client.end();
+  await link.take(stream, T.EOF);
+  client.destroy();
+  link.data(stream, 0, 'into the void');
+  link.data(stream, 13, 'and again');
+  const last = await link.takeWhere(
+    (f) =>
+      f.stream === stream &&
+      (f.type === T.FAIL || (f.type === T.WINDOW && f.payload.readBigUInt64LE(8) === 2n ** 64n - 1n)),
+    'unlimited credit or the reset',
+  );
+  assert.ok(last);
+  link.send(T.RELEASE, id);
+});
