@@ -91,7 +91,7 @@ test('files are named for nouns, in kebab-case', () => {
     .filter((path) => /\.(ts|mjs|c|h|sh)$/.test(path))
     .filter((path) => {
       const name = path.split('/').at(-1)!;
-      const stem = name.replace(/(\.(test|kernel|bench|fuzz|build))*\.[a-z]+$/, '');
+      const stem = name.replace(/(\.(test|unit|kernel|bench|fuzz|build))*\.[a-z]+$/, '');
       const folders = path.split('/').slice(0, -1);
       return !/^[a-z0-9]+([-_][a-z0-9]+)*$/.test(stem) || [stem, ...folders].some((part) => BANNED_NAMES.test(part));
     });

@@ -46,7 +46,7 @@ async function bringUp(exec: RunningExec, spawn: () => Promise<RunningExec['proc
     exec.process = await spawn();
     exec.group = await box.handle!.placeCommand(exec.id, exec.process!.pid);
   } catch (thrown) {
-    throw refuse(exec, VivError.from(thrown));
+    throw refuse(exec, namingUser(exec, VivError.from(thrown)));
   }
   if (exec.endRecord) throw deadError(box.row);
   try {
@@ -55,10 +55,19 @@ async function bringUp(exec: RunningExec, spawn: () => Promise<RunningExec['proc
     const error = VivError.from(thrown);
     // execve failed: the exec has ended with 126 or 127, which onFail wrote down.
     if (error.details.stage === 6) return exec.ended;
-    throw refuse(exec, error);
+    throw refuse(exec, namingUser(exec, error));
   }
   exec.began();
   feedStdin(exec);
+}
+
+/** The guest says only that there is none. */
+function namingUser({ asked }: RunningExec, error: VivError): VivError {
+  if (error.code !== 'user_unknown') return error;
+  return new VivError('user_unknown', `the sandbox has no user "${asked.user}"`, {
+    details: error.details,
+    cause: error,
+  });
 }
 
 /** Takes back a command that could not be started, and gives its idempotency key free: nothing of it ran. */
