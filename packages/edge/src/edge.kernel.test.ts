@@ -259,6 +259,21 @@ if (inMountNamespace(import.meta.filename)) {
     await assert.rejects(edge.ports.connect(id, { port: 8124 }), { code: 'port_closed' });
   });
 
+  test('a listener inside hands its connections out', async () => {
+    const stop = new AbortController();
+    const { port, connections } = await edge.ports.listen(id, { port: 0 }, stop.signal);
+    const answered = (async () => {
+      for await (const stream of connections) {
+        stream.end('from outside\n');
+        break;
+      }
+    })();
+    assert.equal((await sh(`nc 127.0.0.1 ${port} < /dev/null`)).out, 'from outside\n');
+    await answered;
+    stop.abort();
+    assert.notEqual((await sh(`nc 127.0.0.1 ${port} < /dev/null`)).exitCode, 0);
+  });
+
   test('a named endpoint answers on localhost inside, with secrets that the inside never sees, and nothing else does', async () => {
     const seen: Record<string, unknown>[] = [];
     const endpoint = createServer((request, response) => {

@@ -76,6 +76,7 @@ export async function openEdge(options: EdgeOptions): Promise<OpenEdge> {
   context.onRunning = (box) => reaches.arm(box);
   const adopted = await adoptAll(context);
   const leases = new Leases(context);
+  await leases.endOrphans();
   pruneEnded(context, true);
   return {
     sandboxes: new Sandboxes(context),

@@ -30,7 +30,11 @@ export class Journal {
 
   /** A new, empty one. */
   static create(dir: string, clock: Clock, files: DescriptorCache): Journal {
-    mkdirSync(dir, { recursive: true, mode: 0o700 });
+    try {
+      mkdirSync(dir, { recursive: true, mode: 0o700 });
+    } catch (error) {
+      throw diskError(error, dir);
+    }
     return new Journal(dir, clock, files);
   }
 
@@ -143,10 +147,13 @@ export async function readPage(path: string, after: number, limit: number): Prom
   return records;
 }
 
+/** "Insertion failed because database is full" (sqlite.org/rescode.html). */
+const SQLITE_FULL = 13;
+
 /** ENOSPC and friends as `node_disk_full`; anything else as `internal`. */
 export function diskError(error: unknown, path: string): VivError {
-  const code = (error as NodeJS.ErrnoException).code;
-  if (code === 'ENOSPC' || code === 'EDQUOT')
+  const { code, errcode } = error as NodeJS.ErrnoException & { errcode?: number };
+  if (code === 'ENOSPC' || code === 'EDQUOT' || errcode === SQLITE_FULL)
     return new VivError('node_disk_full', `no space left to write ${path}`, { cause: error });
   return new VivError('internal', `writing ${path} failed: ${code ?? error}`, { cause: error });
 }

@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
+import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { FakeEdge } from '../fakes/fake-edge.ts';
+import { Registry } from '../registry/registry.ts';
 
 let fake: FakeEdge;
 const owner = { keyId: 'k', maxSandboxes: null };
@@ -38,6 +40,19 @@ test('with onExpire pause its sandboxes are held: frozen, their TTL stopped', as
   await fake.clock.advance(2000);
   await fake.clock.advance(1_000_000);
   assert.deepEqual([fake.edge.sandboxes.get(id).state, fake.edge.sandboxes.get(id).expiresAt], ['paused', null]);
+});
+
+test('what an expired lease still owned when the edge died is ended at the next start', async () => {
+  const own = await FakeEdge.open();
+  const lease = own.edge.leases.create({ graceS: 60, onExpire: 'kill' }, owner);
+  const { id } = await own.create({ lease: lease.id });
+  await own.edge.close();
+  const registry = new Registry(join(own.stateDir, 'edge.db'));
+  registry.leases.delete(lease.id);
+  registry.close();
+  await own.open();
+  assert.equal(own.edge.sandboxes.get(id).endReason, 'lease');
+  await own.close();
 });
 
 test('a label finds the newest lease that has it; ending one ends what it owns', async () => {

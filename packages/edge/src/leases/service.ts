@@ -95,6 +95,14 @@ export class Leases implements LeaseService {
     await this.#endOwned(row.id);
   }
 
+  /** The edge may have died while it ended what an expired lease owned: the rest is ended now. Those that are held stay. */
+  async endOrphans(): Promise<void> {
+    const orphans = [...this.#context.boxes.values()].filter(
+      ({ row }) => row.lease !== null && !this.#entries.has(row.lease) && row.expiresAt !== null,
+    );
+    await Promise.allSettled(orphans.map((box) => endBox(box, 'lease')));
+  }
+
   #enter(row: LeaseRow, claim: LeaseClaim): Entry {
     const entry: Entry = { row, claim, deadline: null };
     this.#entries.set(row.id, entry);

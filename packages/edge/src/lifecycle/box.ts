@@ -5,7 +5,7 @@ import type { Cell } from '../cell/cell.ts';
 import type { CellHandle } from '../drivers/driver.ts';
 import type { Signs } from '../exec/annotation.ts';
 import type { RunningExec } from '../exec/running-exec.ts';
-import type { Journal } from '../journal/journal.ts';
+import { diskError, type Journal } from '../journal/journal.ts';
 import type { OutputBudget } from '../journal/kept-output.ts';
 import { type SandboxRow, toSandbox } from '../registry/sandbox-row.ts';
 import type { EdgeContext } from './context.ts';
@@ -67,11 +67,23 @@ export class Box {
     this.lastTrafficMs = this.context.clock.now();
   }
 
-  /** Takes the step, with other changes of the row; on disk and told when it returns. */
+  /**
+   * Takes the step, with other changes of the row; on disk and told when it returns. When it can't be written down, it is not taken;
+   * except for ending, which frees what a full disk needs: that goes on, and the next start finds the cell gone.
+   */
   step(to: SandboxState, change: Partial<SandboxRow> = {}): void {
     checkStep(this.id, this.row.state, to);
-    Object.assign(this.row, change, { state: to });
-    this.context.registry.sandboxes.update(this.row);
+    const next: SandboxRow = { ...this.row, ...change, state: to };
+    try {
+      this.context.registry.sandboxes.update(next);
+    } catch (error) {
+      if (to !== 'ending' && to !== 'ended' && to !== 'failed') throw diskError(error, 'edge.db');
+      this.context.log.error(
+        { err: error, sandbox: this.id, state: to },
+        'the end of a sandbox could not be written down',
+      );
+    }
+    Object.assign(this.row, next);
     const { endReason, error } = this.row;
     this.note('state', { state: to, ...(endReason ? { endReason } : {}), ...(error ? { error } : {}) });
     this.context.hub.publish(toSandbox(this.row));
@@ -79,8 +91,8 @@ export class Box {
 
   /** Changes the row without a step. */
   change(change: Partial<SandboxRow>): void {
+    this.context.registry.sandboxes.update({ ...this.row, ...change });
     Object.assign(this.row, change);
-    this.context.registry.sandboxes.update(this.row);
     this.context.hub.publish(toSandbox(this.row));
   }
 

@@ -1,4 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite';
+import { diskError } from '../journal/journal.ts';
 import { openDatabase } from './database.ts';
 import { IdempotencyTable } from './idempotency-table.ts';
 import { LeaseTable } from './lease-table.ts';
@@ -27,16 +28,16 @@ export class Registry {
     return value;
   }
 
-  /** All or nothing. */
+  /** All or nothing. Throws `node_disk_full` when the disk does not take it. */
   transaction<T>(work: () => T): T {
-    this.#db.exec('BEGIN IMMEDIATE');
     try {
+      this.#db.exec('BEGIN IMMEDIATE');
       const result = work();
       this.#db.exec('COMMIT');
       return result;
     } catch (error) {
-      this.#db.exec('ROLLBACK');
-      throw error;
+      if (this.#db.isTransaction) this.#db.exec('ROLLBACK');
+      throw diskError(error, 'edge.db');
     }
   }
 
