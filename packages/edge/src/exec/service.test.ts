@@ -38,11 +38,11 @@ test('a signal is told as such', async () => {
 });
 
 test('an unknown user refuses the request, and the exec is in the list with the reason', async () => {
-  await assert.rejects(fake.run(id, ['nouser']), { code: 'user_unknown' });
+  await assert.rejects(fake.run(id, ['nouser'], { user: 'ghost' }), { code: 'user_unknown', message: /"ghost"/ });
   const last = (await fake.edge.execs.list(id, { limit: 1000 })).items.at(-1)!;
   assert.equal(last.outcome, null);
   assert.equal(last.state, 'ended');
-  assert.match(last.message!, /no such user/);
+  assert.match(last.message!, /no user "ghost"/);
 });
 
 test('a killed command is oom only when the count of OOM kills rose', async () => {
