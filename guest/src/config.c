@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define FLAGS_KNOWN 3u
+#define FLAGS_KNOWN 7u
 
 static const struct tlv_rule rules[] = {
     {CONFIG_SECCOMP, TLV_BYTES, offsetof(struct config, seccomp), 8 * 4096},

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -20,6 +21,7 @@
 
 #define FLAG_CGROUP_NAMESPACE 1u
 #define FLAG_LOOPBACK 2u
+#define FLAG_READONLY_SYSCTLS 4u
 #define HAS(config, tag) ((config)->seen >> (tag) & 1)
 
 static int loopback_up(void) {
@@ -60,6 +62,13 @@ static int set_sysctls(const struct config *config) {
   while (!error && tlv_next(&reader, &tag, &value))
     if (tag == CONFIG_SYSCTL) error = set_sysctl(value);
   return error;
+}
+
+/* In a user namespace root may write the sysctls of its own namespaces; from here on it may not. */
+static int protect_sysctls(void) {
+  const unsigned long flags = MS_BIND | MS_REMOUNT | MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC;
+  if (mount("/proc/sys", "/proc/sys", NULL, MS_BIND, NULL) < 0) return -errno;
+  return mount(NULL, "/proc/sys", NULL, flags, NULL) < 0 ? -errno : 0;
 }
 
 static int drop_bounding(uint64_t keep) {
@@ -104,6 +113,7 @@ int config_apply(const struct config *config, const char **what) {
     return -errno;
   *what = "sysctl";
   if ((error = set_sysctls(config))) return error;
+  if (config->flags & FLAG_READONLY_SYSCTLS && (error = protect_sysctls())) return error;
   *what = "capability bounding set";
   if (HAS(config, CONFIG_CAP_KEEP) && (error = drop_bounding(config->capKeep))) return error;
   /* Without no_new_privs a filter takes CAP_SYS_ADMIN, so it goes in before pid 1 gives that up itself. */

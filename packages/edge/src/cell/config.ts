@@ -5,7 +5,7 @@ import { TlvFrame } from './tlv.ts';
 
 /** Everything PID 1 is told once per boot (docs/guest-protocol.md, "CONFIG tags"). */
 export function configFrame(config: GuestConfig, stream: number): Buffer {
-  const flags = (config.unshareCgroup ? 1 : 0) | (config.loopbackUp ? 2 : 0);
+  const flags = (config.unshareCgroup ? 1 : 0) | (config.loopbackUp ? 2 : 0) | (config.readonlySysctls ? 4 : 0);
   const frame = new TlvFrame(FRAME.CONFIG, true)
     .bytes(1, config.seccomp)
     .u64(2, config.capKeep)

@@ -75,6 +75,8 @@ export type GuestConfig = {
   loopbackUp?: boolean;
   hostname?: string;
   sysctls?: Record<string, string>;
+  /** Make /proc/sys read-only once the sysctls are set. */
+  readonlySysctls?: boolean;
   env?: Record<string, string>;
   rlimits?: { resource: number; soft: bigint; hard: bigint }[];
 };

@@ -20,8 +20,11 @@ const BITS = {
  */
 export const KEPT_CAPABILITIES = Object.keys(BITS);
 
-/** What PID 1 has beside them until it has finalised its confinement: to unshare and to install the seccomp filter. */
-export const NAMESPACED_CAPABILITIES = ['CAP_SYS_ADMIN', 'CAP_NET_ADMIN'];
+/**
+ * What PID 1 has beside them until it has finalised its confinement: to unshare, to install the seccomp filter
+ * (SYS_ADMIN) and to limit its user namespace (SYS_RESOURCE).
+ */
+export const NAMESPACED_CAPABILITIES = ['CAP_SYS_ADMIN', 'CAP_SYS_RESOURCE', 'CAP_NET_ADMIN'];
 
 /** The kept set as the mask that CONFIG carries. */
 export function keptCapabilityMask(): bigint {

@@ -138,8 +138,21 @@ if (inMountNamespace(import.meta.filename)) {
     test('kernel files that tell of the host are masked, those that change it read-only', async () => {
       assert.equal(await output('cat /proc/interrupts /proc/keys /proc/timer_list 2>/dev/null'), '');
       assert.notEqual((await shell.run('echo 1 > /proc/sys/kernel/panic')).code, 0);
+      assert.notEqual((await shell.run('echo 1 > /proc/sys/net/ipv4/ip_forward')).code, 0);
       assert.notEqual((await shell.run('echo h > /proc/sysrq-trigger')).code, 0);
       assert.equal(await output('ls /sys'), '');
+    });
+
+    test('what it may watch is its own: limits of its user namespace that it cannot raise', async () => {
+      assert.equal(await output('cat /proc/sys/user/max_inotify_instances'), '128');
+      assert.equal(await output('cat /proc/sys/user/max_inotify_watches'), '65536');
+      assert.notEqual((await shell.run('echo 999 > /proc/sys/user/max_inotify_instances')).code, 0);
+      assert.notEqual((await shell.run('mount -o remount,rw,bind /proc/sys')).code, 0);
+      assert.ok(Number(readFileSync('/proc/sys/fs/inotify/max_user_instances', 'utf8')) > 128 * 1000);
+    });
+
+    test('an ordinary user can listen on a low port', async () => {
+      assert.equal(await output('cat /proc/sys/net/ipv4/ip_unprivileged_port_start'), '0');
     });
 
     test('devices are the harmless few, and no other can be made', async () => {

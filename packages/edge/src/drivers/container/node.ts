@@ -4,6 +4,7 @@ import { delimiter, join } from 'node:path';
 import { VivError } from '@vivarium/protocol';
 import { basesOf, type Hierarchy, locateHierarchy, prepareHierarchy } from '../../limits/hierarchy.ts';
 import type { Spawner } from '../../spawner/client.ts';
+import { raiseHostLimits } from './host-limits.ts';
 import { type Place, paths } from './place.ts';
 import type { Scratch } from './scratch.ts';
 
@@ -29,6 +30,7 @@ export async function prepareNode(options: NodeOptions): Promise<{ place: Place;
       'invalid_argument',
       `the run directory's path is longer than ${RUN_DIR_BYTES_MAX} bytes: ${runDir}`,
     );
+  raiseHostLimits();
   await spawner.callAgain('openDirectories', { runDir });
   installInit(options.vivInitPath, paths.init(runDir));
   const hierarchy = openHierarchy(runDir);

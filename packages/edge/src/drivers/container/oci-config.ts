@@ -18,7 +18,8 @@ const MASKED = [
   '/proc/timer_list',
   '/proc/timer_stats',
 ];
-const READONLY = ['/proc/bus', '/proc/fs', '/proc/irq', '/proc/sys', '/proc/sysrq-trigger'];
+/** /proc/sys follows when PID 1 has set the sysctls of its namespaces (CONFIG). */
+const READONLY = ['/proc/bus', '/proc/fs', '/proc/irq', '/proc/sysrq-trigger'];
 
 export type OciOptions = { hostname: string; slot: number; rootfs: string; init: string; limits: Limits };
 
