@@ -35,7 +35,7 @@ export function commandOptions(flags: CommandFlags): CommandOptions {
     ...(flags.env && { env: flags.env }),
     ...(flags.workdir !== undefined && { cwd: flags.workdir }),
     ...(flags.user !== undefined && { user: flags.user }),
-    ...(flags.timeout !== undefined && { timeoutMs: Math.max(1, Math.round(flags.timeout * 1000)) }),
+    ...(flags.timeout !== undefined && { timeoutMs: Math.round(flags.timeout * 1000) }),
   };
 }
 

@@ -88,7 +88,7 @@ export function collectReach(
 }
 
 function whole(seconds: number | undefined): number | undefined {
-  return seconds === undefined ? undefined : Math.max(1, Math.ceil(seconds));
+  return seconds === undefined ? undefined : Math.ceil(seconds);
 }
 
 function compact<T extends Record<string, unknown>>(fields: T): Partial<T> {

@@ -163,6 +163,7 @@ test('run holds a lease, ends its sandbox and exits as the command did', async (
     sandboxes: 0,
   };
   server.routes.set('POST /v1/leases', { json: lease });
+  server.routes.set(`DELETE /v1/leases/${lease.id}`, { json: {} });
   server.routes.set('POST /v1/sandboxes', { json: fakeSandbox() });
   server.routes.set(`DELETE /v1/sandboxes/${SANDBOX_ID}`, { json: fakeSandbox({ state: 'ended' }) });
   const result = await viv([
@@ -186,7 +187,29 @@ test('run holds a lease, ends its sandbox and exits as the command did', async (
     limits: { memoryMiB: 512 },
     lease: lease.id,
   });
-  assert.equal(server.seen.at(-1)!.method, 'DELETE');
+  const ends = server.seen.filter((seen) => seen.method === 'DELETE').map((seen) => seen.path);
+  assert.deepEqual(ends, [`/v1/sandboxes/${SANDBOX_ID}`, `/v1/leases/${lease.id}`]);
+});
+
+test('run ends its lease when there is no such image', async () => {
+  const lease = {
+    id: 'l'.repeat(20),
+    label: null,
+    graceS: 30,
+    onExpire: 'kill',
+    state: 'held',
+    createdAt: '',
+    expiresAt: null,
+    sandboxes: 0,
+  };
+  server.onOpen = (_req, channel) => channel.opened(lease);
+  server.routes.set('POST /v1/leases', { json: lease });
+  server.routes.set('POST /v1/sandboxes', errorAnswer(new VivError('image_not_found', 'no image x@1')));
+  server.routes.set(`DELETE /v1/leases/${lease.id}`, { json: {} });
+  const { code, stderr } = await viv(['run', 'x@1', '--', 'true']);
+  assert.equal(code, 125);
+  assert.match(stderr, /^viv: no image x@1\nhint: /);
+  assert.equal(server.seen.at(-1)!.path, `/v1/leases/${lease.id}`);
 });
 
 test('the first Ctrl-C goes to the command’s group, the second ends the command', async () => {

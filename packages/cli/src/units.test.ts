@@ -8,6 +8,7 @@ test('sizes are MiB unless they say otherwise', () => {
     ['512', '512m', '512MiB', '2g', '1.5G', '1t', '2048k'].map(parseMiB),
     [512, 512, 512, 2048, 1536, 1_048_576, 2],
   );
+  assert.deepEqual(['0', '100k'].map(parseMiB), [0, 1], 'nothing stays nothing, so that the server can refuse it');
   for (const bad of ['', 'x', '-1', '1x', '1 2'])
     assert.throws(() => parseMiB(bad), { code: 'invalid_argument', message: `not a size: ${bad}` });
 });

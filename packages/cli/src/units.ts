@@ -7,7 +7,7 @@ const TIME = { ms: 0.001, '': 1, s: 1, m: 60, h: 3600, d: 86_400 } as const;
 export function parseMiB(text: string): number {
   const match = /^(\d+(?:\.\d+)?)\s*([kmgt]?)(?:i?b)?$/i.exec(text);
   if (!match) throw bad(`not a size: ${text}`, 'Write 512m, 2g or a number of MiB.');
-  return Math.max(1, Math.round(Number(match[1]) * SIZE[match[2]!.toLowerCase() as keyof typeof SIZE]));
+  return Math.ceil(Number(match[1]) * SIZE[match[2]!.toLowerCase() as keyof typeof SIZE]);
 }
 
 /** `90`, `90s`, `10m`, `2h`, `1d`, `500ms` in seconds. */

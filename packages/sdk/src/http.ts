@@ -144,6 +144,8 @@ export async function errorOf(response: Response): Promise<VivError> {
 /** fetch says only "fetch failed"; the reason is in its cause. */
 export function asVivError(error: unknown, url: string): VivError {
   if (error instanceof VivError) return error;
+  if (error instanceof SyntaxError)
+    return new VivError('internal', `the answer of ${url} is no JSON`, { cause: error });
   if (error instanceof DOMException && error.name === 'TimeoutError') {
     return new VivError('request_timeout', `no answer from ${url} in time`, { cause: error });
   }

@@ -3,12 +3,15 @@ import { MUX_HEADER_BYTES } from '@vivarium/protocol/mux-frame.ts';
 import { VivError } from '@vivarium/protocol/viv-error.ts';
 import { Channel, type ChannelSpec, type Wire } from './channel.ts';
 import type { Config } from './config.ts';
-import { backoffMs, heals } from './retry.ts';
+import { backoffMs, heals, sleep } from './retry.ts';
 import { openSocket, type Socket } from './socket.ts';
 
 /** Asks whether the server is still there, and how long silence may last. */
 const PING_MS = 15_000;
 const SILENCE_MS = 45_000;
+/** A connection that breaks sooner than this counts as one that never worked; so many in a row, and it is given up. */
+const FLAP_MS = 1_000;
+const FLAPS_MAX = 10;
 /** An unused connection is closed. */
 const IDLE_MS = 30_000;
 
@@ -26,6 +29,9 @@ export class Mux {
   #connecting = false;
   #nextCh = 1;
   #lastHeard = 0;
+  #openedAt = 0;
+  /** Connections in a row that broke as soon as they were open. */
+  #flaps = 0;
   #pinger: ReturnType<typeof setInterval> | undefined;
   #idle: ReturnType<typeof setTimeout> | undefined;
   #closed = false;
@@ -88,6 +94,7 @@ export class Mux {
     const deadline = Date.now() + (wasOpen ? this.#config.reconnectMs : this.#config.retryMs);
     for (let attempt = 0; ; attempt++) {
       try {
+        if (this.#flaps > 0) await sleep(backoffMs(this.#flaps));
         await this.#connectOnce();
         break;
       } catch (error) {
@@ -97,7 +104,7 @@ export class Mux {
           for (const channel of [...this.#pending]) channel.finish(VivError.from(error));
           return;
         }
-        await new Promise((resolve) => setTimeout(resolve, pause));
+        await sleep(pause);
       }
     }
     this.#connecting = false;
@@ -110,14 +117,14 @@ export class Mux {
   async #connectOnce(): Promise<void> {
     let current: Socket | undefined;
     const socket = await openSocket(`${this.#config.url.replace(/^http/, 'ws')}/v1/connect`, this.#config.apiKey, {
-      onText: (text) => this.#receive(JSON.parse(text) as ServerMessage),
+      onText: (text) => this.#receiveText(text),
       onBinary: (bytes) => this.#receiveData(bytes),
       onClose: (error) => current === this.#socket && this.#lost(error),
     });
     current = socket;
     if (this.#closed) return socket.close();
     this.#socket = socket;
-    this.#lastHeard = Date.now();
+    this.#openedAt = this.#lastHeard = Date.now();
     this.#pinger = setInterval(() => this.#ping(), PING_MS);
     (this.#pinger as { unref?: () => void }).unref?.();
   }
@@ -128,8 +135,19 @@ export class Mux {
     else if (silent >= PING_MS / 2) this.#socket?.send('{"t":"ping"}');
   }
 
-  #receive(message: ServerMessage): void {
+  #receiveText(text: string): void {
     this.#lastHeard = Date.now();
+    let message: ServerMessage;
+    try {
+      message = JSON.parse(text) as ServerMessage;
+    } catch {
+      this.#abandon(new VivError('internal', 'the server sent something that is no message'));
+      return;
+    }
+    this.#receive(message);
+  }
+
+  #receive(message: ServerMessage): void {
     if (message.t === 'pong') return;
     const channel = this.#channels.get(message.ch);
     if (!channel) return; // Closed on this side while this was on its way.
@@ -176,6 +194,11 @@ export class Mux {
   }
 
   #lost(error: VivError): void {
+    this.#flaps = Date.now() - this.#openedAt < FLAP_MS ? this.#flaps + 1 : 0;
+    if (this.#flaps > FLAPS_MAX) {
+      this.#abandon(error);
+      return;
+    }
     this.#drop();
     for (const channel of [...this.#channels.values()]) {
       if (channel.interrupt()) this.#pending.add(channel);
@@ -183,6 +206,13 @@ export class Mux {
     }
     this.#channels.clear();
     if (this.#pending.size > 0 && !this.#closed) void this.#connect();
+  }
+
+  /** No use in coming back: everything ends with the error. */
+  #abandon(error: VivError): void {
+    this.#drop();
+    this.#flaps = 0;
+    for (const channel of [...this.#channels.values(), ...this.#pending]) channel.finish(error);
   }
 
   #forget(channel: Channel): void {

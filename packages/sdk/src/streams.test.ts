@@ -237,3 +237,21 @@ test('lines are cut at newlines wherever the chunks end', async () => {
   const process = await sandbox().spawn('x');
   assert.deepEqual(await collect(process.stdout.lines()), ['ab', 'cé', '', 'last']);
 });
+
+test('a server that sends garbage ends every stream with an error, and nothing crashes', async () => {
+  server.onOpen = () => {
+    for (const socket of server.sockets) socket.send('no json');
+  };
+  await assert.rejects(sandbox().exec('x'), { code: 'internal', message: /no message/ });
+});
+
+test('a connection that keeps breaking at once is given up after a while', async () => {
+  server.onOpen = (_req, channel) => {
+    channel.opened(fakeExec());
+    server.cut();
+  };
+  const impatient = new Vivarium({ url: server.url, apiKey: 'k', retryMs: 100 });
+  await assert.rejects(impatient.sandboxes.ref(SANDBOX_ID).exec('x'), { code: 'connection_lost' });
+  assert.equal(server.opens.length, 11);
+  impatient.close();
+});

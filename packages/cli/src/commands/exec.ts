@@ -1,9 +1,9 @@
 import type { Command } from 'commander';
 import { addCommandOptions, type CommandFlags, commandOptions, wantsTty } from '../command-options.ts';
-import { type ConnectionOptions, connect } from '../connection.ts';
+import type { ConnectionOptions } from '../connection.ts';
 import { print, printJson } from '../console.ts';
 import { foreground } from '../foreground.ts';
-import { findSandbox } from '../sandbox-name.ts';
+import { withSandbox } from '../one.ts';
 import { Exit } from '../verb-program.ts';
 
 type Flags = ConnectionOptions & CommandFlags & { shell?: boolean };
@@ -19,9 +19,7 @@ export function define(command: Command): void {
 }
 
 async function exec(word: string, argv: string[], flags: Flags): Promise<void> {
-  const viv = connect(flags);
-  try {
-    const sandbox = await findSandbox(viv, word);
+  return withSandbox(word, flags, async (sandbox) => {
     const command = flags.shell ? argv.join(' ') : argv;
     const options = commandOptions(flags);
     if (flags.detach) {
@@ -37,7 +35,5 @@ async function exec(word: string, argv: string[], flags: Flags): Promise<void> {
     }
     const streams = { tty: wantsTty(flags), stdin: flags.interactive ?? false, detachKeys: true };
     throw new Exit(await foreground(sandbox, command, { ...options, ...streams }));
-  } finally {
-    viv.close();
-  }
+  });
 }

@@ -1,12 +1,13 @@
-import type { Sandbox, Vivarium } from '@vivarium/sdk';
+import type { CreateOptions, Sandbox, Vivarium } from '@vivarium/sdk';
 import type { Command } from 'commander';
 import { addCommandOptions, type CommandFlags, commandOptions, wantsTty } from '../command-options.ts';
 import { bad } from '../complaint.ts';
-import { type ConnectionOptions, connect } from '../connection.ts';
+import type { ConnectionOptions } from '../connection.ts';
 import { note, print, printJson } from '../console.ts';
 import { addCreateOptions, type CreateFlags, createRequest } from '../create-options.ts';
 import { creating } from '../creation.ts';
 import { foreground } from '../foreground.ts';
+import { withServer } from '../one.ts';
 import { LOGIN_SHELL } from '../shell.ts';
 import { Exit } from '../verb-program.ts';
 
@@ -29,32 +30,30 @@ export function define(command: Command): void {
 async function run(image: string, argv: string[], flags: Flags): Promise<void> {
   if (argv.length === 0 && !wantsTty(flags))
     throw bad('no command given', 'Put it after `--`: viv run IMAGE -- COMMAND');
-  const viv = connect(flags);
-  const keep = flags.keep ?? flags.detach ?? false;
-  const sandbox = await create(viv, image, flags, keep);
-  const end = async () => {
-    if (!keep) await sandbox.kill();
-  };
-  try {
-    const code = await execute(sandbox, argv, flags);
-    if (flags.keep && !flags.json) note(`viv: kept ${sandbox.id}`);
-    await end();
-    throw new Exit(code);
-  } catch (error) {
-    if (!(error instanceof Exit)) await end().catch(() => {});
-    throw error;
-  } finally {
-    viv.close();
-  }
+  return withServer(flags, async (viv) => {
+    const request = createRequest(image, flags);
+    if (flags.keep || flags.detach || flags.lease !== undefined) {
+      const sandbox = await creating((control) => viv.sandboxes.create(request, control), flags.idempotencyKey);
+      const code = await execute(sandbox, argv, flags);
+      if (flags.keep && !flags.json) note(`viv: kept ${sandbox.id}`);
+      throw new Exit(code);
+    }
+    throw new Exit(await runOwned(viv, request, argv, flags));
+  });
 }
 
-/** Owned by a lease of this process unless it is to be kept, so that nothing stays when this process dies. */
-async function create(viv: Vivarium, image: string, flags: Flags, keep: boolean): Promise<Sandbox> {
-  const { lease, idempotencyKey } = flags;
-  const request = createRequest(image, flags);
-  if (keep || lease !== undefined) return creating((control) => viv.sandboxes.create(request, control), idempotencyKey);
-  const own = await viv.lease(undefined, { graceS: GRACE_S });
-  return creating((control) => own.create(request, control), idempotencyKey);
+/** The sandbox belongs to a lease of this process, so that nothing stays when this process dies. */
+async function runOwned(viv: Vivarium, request: CreateOptions, argv: string[], flags: Flags): Promise<number> {
+  const lease = await viv.lease(undefined, { graceS: GRACE_S });
+  try {
+    const sandbox = await creating((control) => lease.create(request, control), flags.idempotencyKey);
+    const code = await execute(sandbox, argv, flags);
+    await sandbox.kill();
+    return code;
+  } finally {
+    // Should this fail, the grace time does it.
+    await lease.end().catch(() => {});
+  }
 }
 
 async function execute(sandbox: Sandbox, argv: string[], flags: Flags): Promise<number> {
