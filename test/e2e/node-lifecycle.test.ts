@@ -144,6 +144,16 @@ describe('a node that stops', () => {
     assert.equal(existsSync(node.paths.runDir), false);
   });
 
+  test('viv down works as a program after the server was stopped', async () => {
+    const node = await startTestNode();
+    await node.viv.sandboxes.create({ image: IMAGE });
+    await node.stop();
+    const { code, stderr } = runViv(node, ['down', '--purge']);
+    assert.equal(code, 0, stderr);
+    assert.equal(existsSync(node.paths.stateDir), false);
+    node.viv.close();
+  });
+
   test('down without a node says so', async () => {
     await down({ stateDir: join(tmpdir(), 'never-was'), purge: true }, say);
     assert.match(lines.at(-1) ?? '', /no node at/);

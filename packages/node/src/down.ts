@@ -46,7 +46,11 @@ async function endWithoutServer(paths: NodePaths): Promise<void> {
   requireMachine();
   const holder = await ensureHolder(paths, false);
   const { exited } = await startServer(paths, holder, ['--state-dir', paths.stateDir, '--end-all'], false);
-  await exited;
+  const code = await exited;
+  if (code === 0) return;
+  throw new VivError('internal', `ending what a dead server left failed (exit code ${code})`, {
+    hint: `See ${join(paths.logDir, 'server.log')}; then run \`viv down\` again.`,
+  });
 }
 
 async function stopHolder(paths: NodePaths): Promise<void> {

@@ -20,7 +20,7 @@ export type Started = { status: 'ready'; url: string };
 
 /**
  * Starts the server in the holder's namespace, under the lock of the state directory, and waits for its word on descriptor
- * 3: ready with its URL, or the error that stopped it. `args` are those of server-options.ts. Resolves to its pid's exit too.
+ * 3: ready with its URL, or the error that stopped it. `args` are those of server-options.ts. The caller waits for `exited` or lets go of `child` (unref).
  */
 export async function startServer(paths: NodePaths, holder: ProcessRecord, args: string[], foreground: boolean) {
   mkdirSync(paths.logDir, { recursive: true, mode: 0o700 });
@@ -53,7 +53,6 @@ export async function startServer(paths: NodePaths, holder: ProcessRecord, args:
   if (started === '') throw await failure(paths, await exited);
   const message = JSON.parse(started) as Started | ErrorBody;
   if ('error' in message) throw VivError.fromBody(message);
-  if (!foreground) child.unref();
   return { url: message.url, child, exited };
 }
 

@@ -26,7 +26,10 @@ export async function up(options: UpOptions, say: (line: string) => void): Promi
   if (!options.detach) args.push('--log-stderr');
   const server = await startServer(paths, holder, args, !options.detach);
   say(`viv: up at ${server.url} · state ${paths.stateDir} · key ${paths.firstKey}`);
-  if (options.detach) return 0;
+  if (options.detach) {
+    server.child.unref();
+    return 0;
+  }
   say('viv: in the foreground; Ctrl-C stops the server, sandboxes live on (`viv down` ends them)');
   // A terminal sends Ctrl-C to the server too; from elsewhere only this process gets the signal.
   for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => server.child.kill(signal));
