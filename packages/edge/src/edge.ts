@@ -47,7 +47,10 @@ export interface SandboxService {
   /** Resolves when the sandbox runs. The same idempotency key returns the first result; another request with it is `idempotency_mismatch`. */
   create(request: SandboxCreate, owner: Owner, idempotency?: Idempotency): Promise<Sandbox>;
   get(id: string): Sandbox;
-  list(filter: { labels?: Record<string, string>; states?: SandboxState[]; lease?: string }, page: PageRequest): PageOf<Sandbox>;
+  list(
+    filter: { labels?: Record<string, string>; states?: SandboxState[]; lease?: string },
+    page: PageRequest,
+  ): PageOf<Sandbox>;
   update(id: string, change: SandboxUpdate): Sandbox;
   /** Idempotent: killing an ended sandbox answers with it; an unknown id is `sandbox_not_found`. */
   kill(id: string): Promise<Sandbox>;
@@ -76,7 +79,11 @@ export interface ExecService {
   run(sandbox: string, start: ExecStart, idempotency?: Idempotency): Promise<ExecResult>;
   /** Starts and streams. */
   start(sandbox: string, start: ExecStart, options: StreamOptions, idempotency?: Idempotency): Promise<ExecStream>;
-  attach(sandbox: string, exec: string, options: StreamOptions & { stdoutOffset: number; stderrOffset: number }): Promise<ExecStream>;
+  attach(
+    sandbox: string,
+    exec: string,
+    options: StreamOptions & { stdoutOffset: number; stderrOffset: number },
+  ): Promise<ExecStream>;
   get(sandbox: string, exec: string): Promise<Exec>;
   /** With the output that was kept; waits up to waitMs for the end. */
   result(sandbox: string, exec: string, waitMs: number): Promise<ExecResult>;
@@ -114,23 +121,57 @@ export interface FileService {
   stat(sandbox: string, path: FilePath, options: As & { follow: boolean }): Promise<Entry>;
   list(sandbox: string, path: FilePath, options: As & { depth: number }): AsyncIterable<Entry>;
   /** `entry` is known before the first byte. Destroying the stream ends the read. */
-  read(sandbox: string, path: FilePath, options: As & { offset?: number; length?: number }): Promise<{ entry: Entry; stream: Readable }>;
+  read(
+    sandbox: string,
+    path: FilePath,
+    options: As & { offset?: number; length?: number },
+  ): Promise<{ entry: Entry; stream: Readable }>;
   /** Atomic unless append or offset is given; parents are made. An aborted body leaves the old file. */
   write(sandbox: string, path: FilePath, body: AsyncIterable<Uint8Array>, options: As & WriteOptions): Promise<Entry>;
-  mkdir(sandbox: string, path: FilePath, options: As & { mode?: number; parents: boolean; exclusive: boolean }): Promise<Entry>;
-  move(sandbox: string, from: FilePath, to: FilePath, options: As & { overwrite: boolean; parents: boolean }): Promise<Entry>;
-  remove(sandbox: string, path: FilePath, options: As & { recursive: boolean; missingOk: boolean }): Promise<{ removed: number }>;
+  mkdir(
+    sandbox: string,
+    path: FilePath,
+    options: As & { mode?: number; parents: boolean; exclusive: boolean },
+  ): Promise<Entry>;
+  move(
+    sandbox: string,
+    from: FilePath,
+    to: FilePath,
+    options: As & { overwrite: boolean; parents: boolean },
+  ): Promise<Entry>;
+  remove(
+    sandbox: string,
+    path: FilePath,
+    options: As & { recursive: boolean; missingOk: boolean },
+  ): Promise<{ removed: number }>;
   chmod(sandbox: string, path: FilePath, mode: number, options: As & { recursive: boolean }): Promise<void>;
   chown(sandbox: string, path: FilePath, owner: string, options: As & { recursive: boolean }): Promise<void>;
   symlink(sandbox: string, path: FilePath, target: string, options: As): Promise<Entry>;
   /** Armed when the promise resolves; ends with the signal. */
-  watch(sandbox: string, path: FilePath, options: As & { recursive: boolean }, signal: AbortSignal): Promise<AsyncIterable<WatchEvent>>;
+  watch(
+    sandbox: string,
+    path: FilePath,
+    options: As & { recursive: boolean },
+    signal: AbortSignal,
+  ): Promise<AsyncIterable<WatchEvent>>;
   /** A tar of a directory (or file), made while it is read. */
   archive(sandbox: string, path: FilePath, options: As): Promise<Readable>;
   /** Unpacks a tar beneath a directory (made if missing). An entry that would leave it is `path_escapes`. */
-  unarchive(sandbox: string, path: FilePath, body: AsyncIterable<Uint8Array>, options: As & { owner?: string | undefined }): Promise<{ entries: number; bytes: number }>;
+  unarchive(
+    sandbox: string,
+    path: FilePath,
+    body: AsyncIterable<Uint8Array>,
+    options: As & { owner?: string | undefined },
+  ): Promise<{ entries: number; bytes: number }>;
 }
-export type WriteOptions = { mode?: number; append: boolean; exclusive: boolean; fsync: boolean; owner?: string | undefined; offset?: number | undefined };
+export type WriteOptions = {
+  mode?: number;
+  append: boolean;
+  exclusive: boolean;
+  fsync: boolean;
+  owner?: string | undefined;
+  offset?: number | undefined;
+};
 
 /** A byte connection into or out of a sandbox, already flow-controlled: a Node Duplex. */
 export type PortStream = import('node:stream').Duplex;
@@ -138,7 +179,11 @@ export interface PortService {
   /** `port_closed` when nothing listens. Counts as traffic while bytes move. */
   connect(sandbox: string, target: { port: number } | { unixPath: string }): Promise<PortStream>;
   /** A listener inside; connections come out until the signal. */
-  listen(sandbox: string, target: { port: number } | { unixPath: string }, signal: AbortSignal): Promise<{ port: number; connections: AsyncIterable<PortStream> }>;
+  listen(
+    sandbox: string,
+    target: { port: number } | { unixPath: string },
+    signal: AbortSignal,
+  ): Promise<{ port: number; connections: AsyncIterable<PortStream> }>;
 }
 
 export interface LeaseService {
@@ -161,7 +206,11 @@ export interface ImageService {
   /** Single-flight per name. Progress until done; an error leaves nothing. */
   import(request: ImageImport, signal: AbortSignal): AsyncIterable<Progress>;
   /** The file tree comes as a tar stream. */
-  importTar(request: { name: string; config: unknown }, body: AsyncIterable<Uint8Array>, signal: AbortSignal): AsyncIterable<Progress>;
+  importTar(
+    request: { name: string; config: unknown },
+    body: AsyncIterable<Uint8Array>,
+    signal: AbortSignal,
+  ): AsyncIterable<Progress>;
 }
 
 export interface InfoService {
