@@ -1,4 +1,4 @@
-import type { Limits } from '@vivarium/protocol';
+import { type Limits, VivError } from '@vivarium/protocol';
 import { z } from 'zod';
 import type { Hierarchy } from '../../limits/hierarchy.ts';
 
@@ -12,7 +12,7 @@ const HierarchyRecord = z.union([
 ]);
 
 /** What the registry keeps of a container cell: enough to drive it again after a restart, and to remove it. */
-export const ContainerRecord = z.looseObject({
+const Schema = z.looseObject({
   id: z.string().regex(/^[a-z0-9-]{1,64}$/),
   kind: z.literal('container'),
   pid: z.number().int().positive(),
@@ -26,4 +26,11 @@ export const ContainerRecord = z.looseObject({
   limits: z.custom<Limits>((value) => typeof value === 'object' && value !== null),
   env: z.record(z.string(), z.string()),
 });
-export type ContainerRecord = z.infer<typeof ContainerRecord> & { hierarchy: Hierarchy };
+export type ContainerRecord = z.infer<typeof Schema> & { hierarchy: Hierarchy };
+
+/** The record of a cell of ours. Throws VivError `internal` when it is none: the registry is damaged or of another version. */
+export function parseRecord(record: unknown): ContainerRecord {
+  const parsed = Schema.safeParse(record);
+  if (!parsed.success) throw new VivError('internal', `not a record of a container: ${z.prettifyError(parsed.error)}`);
+  return parsed.data as ContainerRecord;
+}

@@ -3,7 +3,7 @@ import { chmodSync, existsSync, readdirSync, readFileSync, writeFileSync } from 
 import { join } from 'node:path';
 import { after, afterEach, before, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { VivError } from '@vivarium/protocol';
+import { VivError } from '@vivarium/protocol';
 import { basesOf } from '../../limits/hierarchy.ts';
 import { startSpawner } from '../../spawner/client.ts';
 import { openShell } from '../contract-shell.ts';
@@ -91,7 +91,33 @@ if (inMountNamespace(import.meta.filename)) {
       const vivInitPath = paths.init(runDir);
       const driver = await createContainerDriver({ stateDir, runDir, vivInitPath, spawner, crunPath });
       await assert.rejects(driver.start(spec()), /no container today/);
+      await node.reopen();
       assert.deepEqual(residue(node), []);
+    });
+
+    test('a node whose mount namespace is gone finds its cells again in a new one', async () => {
+      const cell = await node.driver.start(spec());
+      const shell = await openShell(cell);
+      await shell.run('echo kept > /root/file');
+      shell.close();
+      for (const path of [paths.crun, paths.temporary, paths.scratch]) await node.spawner.umount(path(node.runDir));
+      const driver = await node.reopen();
+      const again = await driver.adopt(cell.record);
+      const reopened = await openShell(again);
+      assert.equal((await reopened.run('cat /root/file; sync')).stdout, 'kept\n');
+      assert.ok((await again.usage()).diskBytes > 0);
+      reopened.close();
+      const other = await driver.start(spec());
+      await answers(other);
+      await Promise.all([again.destroy(), other.destroy()]);
+    });
+
+    test('a damaged record is an error, not a crash', async () => {
+      const record = { id: 'x', kind: 'container', pid: -1 } as const;
+      await assert.rejects(
+        node.driver.adopt(record),
+        (error) => error instanceof VivError && error.code === 'internal',
+      );
     });
 
     test('a sweep finds what a server killed in mid-create has left', async () => {

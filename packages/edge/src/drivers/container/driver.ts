@@ -4,7 +4,7 @@ import { isSpawnerLost, type Spawner } from '../../spawner/client.ts';
 import type { CellHandle, CellRecord, CellSpec, Driver } from '../driver.ts';
 import { probeContainerCapabilities } from './capabilities.ts';
 import { type CellContext, ContainerCell } from './cell.ts';
-import { ContainerRecord } from './cell-record.ts';
+import { type ContainerRecord, parseRecord } from './cell-record.ts';
 import { IdRanges } from './id-range.ts';
 import { prepareNode } from './node.ts';
 import { LAYERS_MAX } from './overlay.ts';
@@ -90,7 +90,7 @@ export class ContainerDriver implements Driver {
   }
 
   async adopt(record: CellRecord): Promise<CellHandle> {
-    const known = ContainerRecord.parse(record) as ContainerRecord;
+    const known = parseRecord(record);
     if (known.bootId === this.#bootId && isAlive(known.pid, known.startTime)) {
       this.#ranges.share(known.slot);
       this.#live.add(known.id);
