@@ -23,6 +23,7 @@ export type CommandOptions = {
   outputLimitBytes?: number;
   rlimits?: ExecStartInput['rlimits'];
   label?: string;
+  /** Aborted while the command starts, or while exec() waits for it: the command is canceled and the call throws the signal’s reason. */
   signal?: AbortSignal;
 };
 

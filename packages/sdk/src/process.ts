@@ -71,16 +71,20 @@ export class Process implements AsyncDisposable {
     this.#exited.catch(() => {});
   }
 
-  /** Resolves once the command runs (or has already ended). */
+  /** Resolves once the command runs (or has already ended). Aborted before that, a new command is taken back as soon as it has started. */
   static async open(context: Context, request: StartRequest | AttachRequest, signal?: AbortSignal): Promise<Process> {
     signal?.throwIfAborted();
     const process = new Process(context, request);
-    const onAbort = () => process.detach();
-    signal?.addEventListener('abort', onAbort, { once: true });
+    let onAbort = () => {};
+    const aborted = new Promise<never>((_, reject) => {
+      onAbort = () => {
+        reject(signal?.reason);
+        void process.#takeBack(typeof request.exec === 'object');
+      };
+      signal?.addEventListener('abort', onAbort, { once: true });
+    });
     try {
-      await process.#channel.opened;
-    } catch (error) {
-      throw signal?.aborted ? signal.reason : error;
+      await Promise.race([process.#channel.opened, aborted]);
     } finally {
       signal?.removeEventListener('abort', onAbort);
     }
@@ -170,6 +174,19 @@ export class Process implements AsyncDisposable {
 
   #path(): string {
     return `/v1/sandboxes/${this.sandboxId}/execs/${this.id}`;
+  }
+
+  async #takeBack(started: boolean): Promise<void> {
+    try {
+      if (started) {
+        await this.#channel.opened;
+        await this.kill();
+      }
+    } catch {
+      // It never started, or the connection is gone: nobody is left to tell.
+    } finally {
+      this.detach();
+    }
   }
 
   #onEvent(event: Record<string, unknown> & { type?: string }): void {

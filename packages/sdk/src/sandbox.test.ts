@@ -168,21 +168,25 @@ test('a server that is not there is named', async () => {
   await assert.rejects(nobody.sandboxes.ref(SANDBOX_ID).exec('x'), { code: 'server_unreachable' });
 });
 
-test('aborting an exec cancels the command and throws the reason', async () => {
-  const path = `DELETE /v1/sandboxes/${SANDBOX_ID}/execs/${EXEC_ID}`;
-  server.onOpen = (_req, channel) => {
-    channel.opened(fakeExec());
-    server.routes.set(path, () => {
-      channel.event({ type: 'exit', exec: endedExec(137, { outcome: { type: 'canceled' } }) });
-      return { status: 204 };
+for (const when of ['before', 'after'] as const) {
+  test(`aborting an exec ${when} it has started cancels the command and throws the reason`, async () => {
+    const abort = new AbortController();
+    const canceled = new Promise<void>((resolve) => {
+      server.onOpen = (_req, channel) => {
+        server.routes.set(`DELETE /v1/sandboxes/${SANDBOX_ID}/execs/${EXEC_ID}`, () => {
+          channel.event({ type: 'exit', exec: endedExec(137, { outcome: { type: 'canceled' } }) });
+          resolve();
+          return { json: {} };
+        });
+        if (when === 'before') abort.abort(new Error('enough'));
+        channel.opened(fakeExec());
+        if (when === 'after') setTimeout(() => abort.abort(new Error('enough')), 30);
+      };
     });
-  };
-  const abort = new AbortController();
-  const running = viv.sandboxes.ref(SANDBOX_ID).exec('sleep', { signal: abort.signal });
-  setTimeout(() => abort.abort(new Error('enough')), 30);
-  await assert.rejects(running, /enough/);
-  assert.ok(server.seen.some((seen) => seen.method === 'DELETE'));
-});
+    await assert.rejects(viv.sandboxes.ref(SANDBOX_ID).exec('sleep', { signal: abort.signal }), /enough/);
+    await canceled;
+  });
+}
 
 test('await using ends the sandbox', async () => {
   server.routes.set(`DELETE /v1/sandboxes/${SANDBOX_ID}`, {
