@@ -34,12 +34,18 @@ const MIB = 1024 * 1024;
 /** Below this much free disk no sandbox is made, so that those that run don't meet a full disk under their file system. */
 const ROOM_MIN_MIB = 512;
 
+/** Tries of a create that spawners are killed under. */
+const CREATE_ATTEMPTS_MAX = 3;
+
 /** Starts the driver: makes the node's directories, scratch file system and control groups, or finds them again. */
 export async function createContainerDriver(options: ContainerDriverOptions): Promise<ContainerDriver> {
   return new ContainerDriver(options, await prepareNode(options));
 }
 
-/** Containers by crun: each cell in namespaces of its own, on an overlay of shared layers. */
+/**
+ * Containers by crun: each cell in namespaces of its own, on an overlay of shared layers. After a restart all live cells
+ * are adopted before the first new one is started: an id range counts as free until its cell is known.
+ */
 export class ContainerDriver implements Driver {
   readonly kind = 'container';
   readonly #options: ContainerDriverOptions;
@@ -113,7 +119,7 @@ export class ContainerDriver implements Driver {
     return slot;
   }
 
-  /** A spawner killed in mid-create leaves pieces: they are removed, and the create is tried once more. */
+  /** A spawner killed in mid-create leaves pieces: they are removed, and the create is tried again. */
   async #create(spec: CellSpec, slot: number): Promise<CreatedCell> {
     const params: CreateCell = {
       place: this.place,
@@ -124,12 +130,14 @@ export class ContainerDriver implements Driver {
       limits: spec.limits,
       ...(spec.scratchFrom === undefined ? {} : { scratchFrom: spec.scratchFrom }),
     };
-    try {
-      return await this.#spawner.call('createCell', params);
-    } catch (error) {
-      if (!isSpawnerLost(error)) throw error;
-      await this.#spawner.callAgain('destroyCell', { place: this.place, id: spec.id });
-      return await this.#spawner.call('createCell', params);
+    for (let attempt = 1; ; attempt++) {
+      try {
+        return await this.#spawner.call('createCell', params);
+      } catch (error) {
+        if (!isSpawnerLost(error)) throw error;
+        await this.#spawner.callAgain('destroyCell', { place: this.place, id: spec.id });
+        if (attempt >= CREATE_ATTEMPTS_MAX) throw error;
+      }
     }
   }
 
