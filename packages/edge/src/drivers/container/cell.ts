@@ -24,9 +24,9 @@ export type CellContext = {
   snapshots: Set<string>;
 };
 
-/** PID 1's end is looked for this often after its stream ended, and this many times. */
-const END_POLL_MS = 5;
-const END_POLLS_MAX = 400;
+/** After its stream ended, PID 1's end is looked for at once, after this, after twice this, and so on up to the last. */
+const END_POLL_FIRST_MS = 2;
+const END_POLL_LAST_MS = 2_048;
 
 /** A live container. Cheap: thousands of them lie in the server's memory. */
 export class ContainerCell implements CellHandle {
@@ -53,7 +53,7 @@ export class ContainerCell implements CellHandle {
       if (error instanceof VivError && error.code === 'sandbox_lost') this.#end({ reason: 'PID 1 is gone' });
       throw error;
     });
-    socket.once('close', () => this.#watchEnd(END_POLLS_MAX));
+    socket.once('close', () => this.#watchEnd(END_POLL_FIRST_MS));
     return socket;
   }
 
@@ -141,8 +141,8 @@ export class ContainerCell implements CellHandle {
   }
 
   /** The stream ends a moment before the process does. If it lives on, only the stream broke. */
-  #watchEnd(polls: number): void {
+  #watchEnd(waitMs: number): void {
     if (!this.#isAlive()) this.#end({ reason: 'PID 1 ended' });
-    else if (polls > 0) setTimeout(() => this.#watchEnd(polls - 1), END_POLL_MS).unref();
+    else if (waitMs <= END_POLL_LAST_MS) setTimeout(() => this.#watchEnd(waitMs * 2), waitMs).unref();
   }
 }
