@@ -61,7 +61,7 @@ export function memAvailableMiB(): number {
 
 /** A keep-alive JSON client on node:http: the cost of the client itself stays small. */
 export class HttpClient {
-  private readonly agent = new Agent({ keepAlive: true, maxSockets: 256, noDelay: true });
+  private readonly agent = new Agent({ keepAlive: true, maxSockets: 256 });
   private readonly port: number;
   private readonly key: string;
 

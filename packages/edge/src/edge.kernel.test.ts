@@ -197,6 +197,17 @@ if (inMountNamespace(import.meta.filename)) {
     assert.match(to.out, /4751 2 981173106/);
   });
 
+  test('the journal has the digest of all that was read, however early it came', async () => {
+    await sh('head -c 3000000 /dev/urandom > /root/three');
+    for (let i = 0; i < 8; i++) {
+      const { stream } = await edge.files.read(id, bytes('/root/three'), {});
+      const content = Buffer.concat(await stream.toArray());
+      if (!stream.closed) await new Promise((resolve) => stream.once('close', resolve));
+      const record = (await edge.sandboxes.logs(id, -1, 10_000)).findLast(({ data }) => data.op === 'read');
+      assert.deepEqual([record?.data.bytes, record?.data.sha256], [3_000_000, sha256(content)]);
+    }
+  });
+
   test('an archive can’t leave its directory, by name or by link', async () => {
     const tar = (script: string) => sh(`rm -rf /root/x; mkdir /root/x; cd /root/x; ${script}`);
     const fetch = async () => Buffer.concat(await (await edge.files.archive(id, bytes('/root/x'), {})).toArray());

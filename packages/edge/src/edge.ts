@@ -61,7 +61,14 @@ export interface SandboxService {
   stats(id: string): Promise<Stats>;
   processes(id: string): Promise<ProcessInfo[]>;
   changes(id: string): AsyncIterable<Change>;
-  fork(id: string, count: number, labels: Record<string, string> | undefined, owner: Owner): Promise<Sandbox[]>;
+  /** All or none. The same idempotency key returns the first forks. */
+  fork(
+    id: string,
+    count: number,
+    labels: Record<string, string> | undefined,
+    owner: Owner,
+    idempotency?: Idempotency,
+  ): Promise<Sandbox[]>;
   snapshot(id: string, image: string, labels?: Record<string, string>): Promise<Image>;
   logs(id: string, after: number, limit: number): Promise<JournalRecord[]>;
   /** Live records after `after`; ends with the sandbox or the signal. */

@@ -24,8 +24,8 @@ export const sandboxHandlers: Handlers<'sandbox'> = {
   'sandbox.stats': ({ edge, params }) => edge.sandboxes.stats(params.id),
   'sandbox.processes': async ({ edge, params }) => ({ items: await edge.sandboxes.processes(params.id) }),
   'sandbox.changes': ({ edge, params }) => ndjson(edge.sandboxes.changes(params.id)),
-  'sandbox.fork': async ({ edge, params, body, owner }) => ({
-    items: await edge.sandboxes.fork(params.id, body.count, body.labels, owner),
+  'sandbox.fork': async ({ edge, params, body, owner, idempotency }) => ({
+    items: await edge.sandboxes.fork(params.id, body.count, body.labels, owner, idempotency),
   }),
   'sandbox.snapshot': ({ edge, params, body }) => edge.sandboxes.snapshot(params.id, body.image, body.labels),
   'sandbox.logs': async ({ edge, params, query }) => {

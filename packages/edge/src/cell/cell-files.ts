@@ -78,12 +78,16 @@ export class CellFiles {
     yield* new RecordStream(this.session, ENTRY_BYTES_MAX, parseEntry, build, request('list', path, options));
   }
 
-  /** Regular files only. */
-  async read(path: Uint8Array, options: FileOptions & { offset?: number; length?: number } = {}): Promise<FileRead> {
+  /** Regular files only. `onChunk` sees the content as it arrives, from the first byte. */
+  async read(
+    path: Uint8Array,
+    options: FileOptions & { offset?: number; length?: number; onChunk?: (chunk: Uint8Array) => void } = {},
+  ): Promise<FileRead> {
     await this.session.whenUp();
     const fields = { ...common(path, options), offset: options.offset, length: options.length, window: READ_WINDOW };
     const build = (stream: number): Buffer => fileFrame(OP.READ, fields, stream);
-    return FileReadable.open(this.session, parseEntryResult, build, request('read', path, options));
+    const { onChunk } = options;
+    return FileReadable.open(this.session, parseEntryResult, build, { ...request('read', path, options), onChunk });
   }
 
   /** The body's chunks must not change once they are handed over. If the body throws, the write is undone (atomic) or ends there. */

@@ -14,11 +14,14 @@ export const READ_WINDOW = 1_048_576;
 const BUFFERED_BYTES = 262_144;
 const STALL_MS = 60_000;
 
+/** `onChunk` sees every chunk in order, also those that come before the stream has a reader. */
+type ReadRequest = RequestOptions & { onChunk?: ((chunk: Uint8Array) => void) | undefined };
+
 /** The content of a file as it comes from the guest. Destroying it ends the read there. */
 export class FileReadable extends Readable {
   readonly #half: FileHalf;
 
-  private constructor(session: Session, parse: (payload: Buffer) => FileRead['entry'], options: RequestOptions) {
+  private constructor(session: Session, parse: (payload: Buffer) => FileRead['entry'], options: ReadRequest) {
     super({ highWaterMark: BUFFERED_BYTES });
     this.#half = new FileHalf(session, this, parse, options);
     // What the guest sends must not end the process before the owner has had a chance to listen.
@@ -30,7 +33,7 @@ export class FileReadable extends Readable {
     session: Session,
     parse: (payload: Buffer) => FileRead['entry'],
     build: (stream: number) => Buffer,
-    options: RequestOptions,
+    options: ReadRequest,
   ): Promise<FileRead> {
     const stream = new FileReadable(session, parse, options);
     return stream.#half.open(build);
@@ -51,7 +54,7 @@ class FileHalf implements CellStream {
   readonly #session: Session;
   readonly #readable: FileReadable;
   readonly #parse: (payload: Buffer) => FileRead['entry'];
-  readonly #options: RequestOptions;
+  readonly #options: ReadRequest;
   readonly #in = new Inflow(READ_WINDOW);
   /** Runs while the reader waits for the guest, not while the guest waits for the reader. */
   readonly #stall: Deadline;
@@ -63,7 +66,7 @@ class FileHalf implements CellStream {
     session: Session,
     readable: FileReadable,
     parse: (payload: Buffer) => FileRead['entry'],
-    options: RequestOptions,
+    options: ReadRequest,
   ) {
     this.#session = session;
     this.#readable = readable;
@@ -110,6 +113,7 @@ class FileHalf implements CellStream {
   data(chan: number, offset: number, piece: Buffer): void {
     if (chan !== 1 || this.#opening) throw violation(`data on channel ${chan} in answer to ${this.#options.what}`);
     this.#in.accept(offset, piece.length);
+    this.#options.onChunk?.(piece);
     if (this.#readable.push(piece)) this.wanted();
     else this.#stall.clear();
   }

@@ -44,6 +44,8 @@ class FakeCell {
     return process;
   }
 
+  setPaused(): void {}
+
   retained(): RetainedProcess[] {
     return [...this.#retained.values()].map((process) => process.retained());
   }

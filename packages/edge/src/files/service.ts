@@ -54,13 +54,15 @@ export class Files implements FileService {
     const { box, cell, as } = this.#begin(sandbox, options);
     const journal = this.#journal(box, 'read', path, as);
     const { offset, length } = options;
+    const tally = new Tally();
     try {
       const { entry, stream } = await cell.read(path, {
         ...as,
+        onChunk: (chunk) => tally.add(chunk),
         ...(offset === undefined ? {} : { offset }),
         ...(length === undefined ? {} : { length }),
       });
-      this.#follow(box, stream, journal, offset ? { offset } : {});
+      this.#follow(box, stream, tally, journal, offset ? { offset } : {});
       return { entry: entryView(entry, Buffer.from(path)), stream };
     } catch (error) {
       journal({}, error);
@@ -187,7 +189,9 @@ export class Files implements FileService {
       const abort = new AbortController();
       const stream = archive(cell, Buffer.from(path), root, { ...as, signal: abort.signal });
       stream.once('close', () => abort.abort());
-      this.#follow(box, stream, journal, {});
+      const tally = new Tally();
+      tally.watch(stream);
+      this.#follow(box, stream, tally, journal, {});
       return stream;
     } catch (error) {
       journal({}, error);
@@ -268,10 +272,8 @@ export class Files implements FileService {
     };
   }
 
-  /** Counts a stream that leaves the sandbox and journals it when it closes. */
-  #follow(box: Box, stream: Readable, journal: (note: Note, error?: unknown) => void, note: Note): void {
-    const tally = new Tally();
-    tally.watch(stream);
+  /** Journals a stream that leaves the sandbox, and is counted by the tally, when it closes. */
+  #follow(box: Box, stream: Readable, tally: Tally, journal: (note: Note, error?: unknown) => void, note: Note): void {
     box.open += 1;
     let failure: unknown;
     stream.once('error', (error) => {

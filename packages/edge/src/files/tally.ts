@@ -29,7 +29,7 @@ export class Tally {
     }
   }
 
-  /** Sees what a Readable pushes, without a second stream behind it: a gibibyte passes here per file. */
+  /** Sees what a Readable that nothing was pushed into yet pushes, without a second stream behind it. */
   watch(stream: Readable): void {
     const push = stream.push.bind(stream);
     stream.push = (chunk: Uint8Array | null, encoding?: BufferEncoding) => {

@@ -1,8 +1,20 @@
 import type { Image, SandboxCreate } from '@vivarium/protocol';
+import type { Idempotency } from '../edge.ts';
 import type { Box } from './box.ts';
 import type { Origin } from './create.ts';
 import { endBox } from './end.ts';
 import { whileFrozen } from './pause.ts';
+
+export type Fork = {
+  count: number;
+  labels: Record<string, string> | undefined;
+  idempotency: Idempotency | undefined;
+};
+
+/** The key of one fork of a call: no client can use it, for a client's key has no control characters. */
+export function forkKey({ key, requestHash }: Idempotency, index: number): Idempotency {
+  return { key: `${key}\n${index}`, requestHash };
+}
 
 /**
  * New sandboxes that start with the files of this one as they are now (nothing of its memory). All or none: when one can't be made, the
@@ -10,19 +22,20 @@ import { whileFrozen } from './pause.ts';
  */
 export async function forkBox(
   box: Box,
-  count: number,
-  labels: Record<string, string> | undefined,
-  make: (request: SandboxCreate, origin: Origin) => Promise<Box>,
+  { count, labels, idempotency }: Fork,
+  make: (request: SandboxCreate, origin: Origin, idempotency: Idempotency | undefined) => Promise<Box>,
 ): Promise<Box[]> {
   const { handle } = box;
   const scratchFrom = await whileFrozen(box, () => handle!.snapshotScratch(`fork-${box.context.newId()}`));
   try {
     const request = forkRequest(box, labels);
-    const made = await Promise.allSettled(Array.from({ length: count }, () => make(request, { scratchFrom })));
+    const one = (_: unknown, i: number) => make(request, { scratchFrom }, idempotency && forkKey(idempotency, i));
+    const made = await Promise.allSettled(Array.from({ length: count }, one));
     const boxes = made.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : []));
     const failed = made.find((result) => result.status === 'rejected');
     if (!failed) return boxes;
     await Promise.allSettled(boxes.map((each) => endBox(each, 'killed', 'another fork of the same call failed')));
+    for (const { row } of boxes) box.context.registry.idempotency.forget(row.id);
     throw failed.reason;
   } finally {
     await handle!.dropSnapshot(scratchFrom);

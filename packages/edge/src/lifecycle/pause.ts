@@ -6,9 +6,11 @@ export function pauseBox(box: Box): Promise<void> {
   return box.exclusive(async () => {
     if (box.row.state === 'paused') return;
     box.step('pausing');
+    box.cell?.setPaused(true);
     try {
       await box.handle!.pause();
     } catch (error) {
+      box.cell?.setPaused(false);
       if (isNow(box, 'pausing')) box.step('running');
       throw error;
     }
@@ -25,6 +27,7 @@ export function resumeBox(box: Box): Promise<void> {
     box.step('resuming');
     try {
       await box.handle!.resume();
+      box.cell?.setPaused(false);
       if (!box.cell) await openBoxCell(box);
     } catch (error) {
       if (isNow(box, 'resuming')) box.step('paused');
@@ -42,11 +45,15 @@ export function whileFrozen<T>(box: Box, work: () => Promise<T>): Promise<T> {
   return box.exclusive(async () => {
     const thaw = box.row.state === 'running';
     if (!thaw && box.row.state !== 'paused') box.requireCell();
-    if (thaw) await box.handle!.pause();
     try {
+      if (thaw) {
+        box.cell?.setPaused(true);
+        await box.handle!.pause();
+      }
       return await work();
     } finally {
       if (thaw && box.row.state === 'running') await box.handle!.resume();
+      if (thaw) box.cell?.setPaused(false);
     }
   });
 }

@@ -236,6 +236,17 @@ test('forks are sandboxes of their own that start from the snapshot', async () =
   assert.equal(fake.driver.cells.get(id)!.paused, false, 'it runs again');
 });
 
+test('a fork call with the same idempotency key gets the first forks, also while they are being made', async () => {
+  const { id } = await fake.create();
+  const owner = { keyId: 'k', maxSandboxes: null };
+  const fork = () => fake.edge.sandboxes.fork(id, 2, undefined, owner, { key: 'once', requestHash: 'h' });
+  const [first, second] = await Promise.all([fork(), fork()]);
+  const third = await fork();
+  const ids = (forks: { id: string }[]) => forks.map((each) => each.id);
+  assert.deepEqual(ids(second!), ids(first!));
+  assert.deepEqual(ids(third), ids(first!));
+});
+
 test('ended sandboxes are forgotten when there are too many', async () => {
   const small = await FakeEdge.open({ keepEnded: 2 });
   const ids: string[] = [];

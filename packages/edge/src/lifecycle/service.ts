@@ -22,7 +22,7 @@ import type { EdgeContext } from './context.ts';
 import { createBox, type Origin } from './create.ts';
 import { endBox } from './end.ts';
 import { requireBox, requireRow } from './find.ts';
-import { forkBox, snapshotBox } from './fork.ts';
+import { forkBox, forkKey, snapshotBox } from './fork.ts';
 import { pauseBox, resumeBox } from './pause.ts';
 import { armTimeouts } from './timeouts.ts';
 
@@ -30,6 +30,8 @@ import { armTimeouts } from './timeouts.ts';
 export class Sandboxes implements SandboxService {
   readonly #context: EdgeContext;
   readonly #admission: Admission;
+  /** Fork calls under way, by their idempotency key. */
+  readonly #forks = new Map<string, Promise<Sandbox[]>>();
 
   constructor(context: EdgeContext) {
     this.#context = context;
@@ -127,11 +129,40 @@ export class Sandboxes implements SandboxService {
     yield* box.handle!.changes();
   }
 
-  async fork(id: string, count: number, labels: Record<string, string> | undefined, owner: Owner): Promise<Sandbox[]> {
-    this.#admission.check(owner, count);
-    const make = (request: SandboxCreate, origin: Origin) => this.#make(request, owner, undefined, origin);
-    const boxes = await forkBox(this.#box(id), count, labels, make);
-    return boxes.map(({ row }) => toSandbox(row, true));
+  async fork(
+    id: string,
+    count: number,
+    labels: Record<string, string> | undefined,
+    owner: Owner,
+    idempotency?: Idempotency,
+  ): Promise<Sandbox[]> {
+    const make = (request: SandboxCreate, origin: Origin, one: Idempotency | undefined) =>
+      this.#make(request, owner, one, origin);
+    const fork = async () => {
+      this.#admission.check(owner, count);
+      const boxes = await forkBox(this.#box(id), { count, labels, idempotency }, make);
+      return boxes.map(({ row }) => toSandbox(row, true));
+    };
+    if (!idempotency) return fork();
+    const flight = `${owner.keyId} ${idempotency.key} ${idempotency.requestHash}`;
+    const running = this.#forks.get(flight);
+    if (running) return running;
+    const promise = this.#forksBefore(owner, count, idempotency).then((before) => before ?? fork());
+    this.#forks.set(flight, promise);
+    return promise.finally(() => this.#forks.delete(flight));
+  }
+
+  /** What a fork call with the same key made, if it made all of them. One that was cut short (a crash) is undone. */
+  async #forksBefore(owner: Owner, count: number, idempotency: Idempotency): Promise<Sandbox[] | undefined> {
+    const keys = this.#context.registry.idempotency;
+    const befores = Array.from({ length: count }, (_, i) => keys.get(owner.keyId, forkKey(idempotency, i).key));
+    const made = befores.filter((before) => before !== undefined);
+    if (made.length === count) return Promise.all(made.map((before) => this.#repeat(before, idempotency)));
+    for (const { sandbox } of made) {
+      await this.kill(sandbox);
+      keys.forget(sandbox);
+    }
+    return undefined;
   }
 
   async snapshot(id: string, image: string, labels?: Record<string, string>): Promise<Image> {

@@ -183,9 +183,10 @@ export const SANDBOX_ROUTES = routes({
     scope,
     summary: 'Copies with the same files',
     body: ForkRequest,
+    idempotent: true,
     status: 200,
     result: z.object({ items: z.array(Sandbox) }),
-    errors: ['sandbox_not_found', 'sandbox_dead', 'quota_exceeded', 'node_full', 'unsupported'],
+    errors: ['sandbox_not_found', 'sandbox_dead', 'idempotency_mismatch', 'quota_exceeded', 'node_full', 'unsupported'],
   },
   'sandbox.snapshot': {
     method: 'POST',
