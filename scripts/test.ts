@@ -52,7 +52,8 @@ if (unknown !== undefined) {
 }
 
 const testRun = prepareRun();
-const env = { ...process.env, ...testRun.env, PATH: `${BIN}:${process.env.PATH}` };
+// npm names the Node it runs on in NODE; the tests' is the one of this package.
+const env = { ...process.env, ...testRun.env, NODE: process.execPath, PATH: `${BIN}:${process.env.PATH}` };
 const logs = mkdtempSync(join(tmpdir(), 'viv-test-logs-'));
 const total = { passed: 0, failed: 0, skipped: 0 };
 let leaky = false;
