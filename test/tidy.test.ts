@@ -77,6 +77,15 @@ test('no module imports itself through others', () => {
   assert.deepEqual(cycles(edges), []);
 });
 
+test('the search for cycles finds them', () => {
+  const edges = new Map([
+    ['a', ['b']],
+    ['b', ['c', 'd']],
+    ['c', ['a']],
+  ]);
+  assert.deepEqual(cycles(edges), ['a -> b -> c -> a']);
+});
+
 test('files are short enough to read whole', () => {
   const wrong = trackedFiles()
     .filter((path) => /\.(ts|mjs|c|h|sh)$/.test(path))

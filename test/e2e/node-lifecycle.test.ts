@@ -1,4 +1,6 @@
 import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { existsSync, mkdtempSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -174,6 +176,20 @@ describe('a node that stops', () => {
       say,
     );
     await assert.rejects(attempt, /the state directory .*file\/state can't be written/);
+  });
+
+  test('a state directory that another server has is refused, and named', async () => {
+    const stateDir = mkdtempSync(join(tmpdir(), 'viv-node-'));
+    const other = spawn('flock', [join(stateDir, 'lock'), 'sh', '-c', 'echo locked; exec sleep 60']);
+    await once(other.stdout, 'data');
+    const attempt = up({ stateDir, listen: '127.0.0.1:0', domain: undefined, detach: true }, say);
+    await assert.rejects(attempt, {
+      code: 'state_conflict',
+      message: new RegExp(`another node process has .*${stateDir}`),
+    });
+    for (const pid of [...childrenOf(other.pid!), other.pid!]) process.kill(pid, 'SIGKILL');
+    await once(other, 'exit');
+    await down({ stateDir, purge: true }, say);
   });
 
   test('run directories of different nodes differ', () => {

@@ -31,7 +31,8 @@ export async function findLeaks(run: TestRun): Promise<string[]> {
   }
 }
 
-function leaksNow(run: TestRun): string[] {
+/** What is there at this moment. */
+export function leaksNow(run: TestRun): string[] {
   const marks = [run.directory, ...runDirectories(run)];
   return [...processes(run), ...mounts(marks), ...loopDevices(run), ...cgroups(marks), ...sockets(marks)];
 }
