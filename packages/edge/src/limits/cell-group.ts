@@ -12,6 +12,7 @@ import {
 import { join } from 'node:path';
 import type { Limits } from '@vivarium/protocol';
 import { CPU_PERIOD_US, cpusToQuotaUs, weightToShares } from './convert.ts';
+import { mustEmpty } from './dying-groups.ts';
 import type { Controller, Hierarchy } from './hierarchy.ts';
 
 const MIB = 1024 * 1024;
@@ -85,8 +86,10 @@ export class CellGroup {
   /** Removes the directories, those of commands first. False while a process still dies in one. */
   remove(): boolean {
     const memory = this.#memoryV1;
-    // Pages that a dead memory group still owns would keep it half alive (memcg documentation, force_empty).
-    if (memory) quietly(() => write(`${memory}/memory.force_empty`, '0'));
+    if (memory)
+      quietly(() => {
+        if (mustEmpty(memory)) write(`${memory}/memory.force_empty`, '0');
+      });
     let gone = true;
     for (const dir of this.dirs) gone = removeTree(dir) && gone;
     return gone;

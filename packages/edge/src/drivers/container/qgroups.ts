@@ -1,4 +1,5 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { release } from 'node:os';
 import { basename } from 'node:path';
 import { VivError } from '@vivarium/protocol';
 import { parseMountInfo } from '../../limits/mountinfo.ts';
@@ -8,6 +9,7 @@ import { paths } from './place.ts';
 /** Destroys between two looks for accounts of deleted subvolumes. */
 const PRUNE_EVERY = 256;
 let sincePrune = 0;
+const keepsAccounts = keepsDeletedAccounts(release());
 
 /** The directory of sysfs in which the kernel keeps the account of each subvolume of the scratch file system. */
 export function qgroupDirectory(runDir: string): string {
@@ -27,9 +29,15 @@ export function scratchDevice(runDir: string): string | undefined {
 
 /** Called after each destroy: kernels before 6.11 keep the accounts of deleted subvolumes until they are told. */
 export function countDestroy(runDir: string): void {
-  if (++sincePrune < PRUNE_EVERY) return;
+  if (!keepsAccounts || ++sincePrune < PRUNE_EVERY) return;
   sincePrune = 0;
   pruneQgroups(runDir);
+}
+
+/** Of a kernel release such as `6.1.0-18-amd64`. */
+export function keepsDeletedAccounts(kernel: string): boolean {
+  const [major = 0, minor = 0] = kernel.split('.').map((part) => Number.parseInt(part, 10));
+  return major < 6 || (major === 6 && minor < 11);
 }
 
 /** Removes the accounts of subvolumes that are gone. */
