@@ -41,7 +41,13 @@ export type Limits = z.infer<typeof Limits>;
 export const Reach = z
   .strictObject({
     port: z.number().int().min(1).max(65_535).describe('port on 127.0.0.1 inside the sandbox'),
-    url: z.string().url().max(2000).describe('http(s)://host:port[/path] on the node’s side'),
+    url: z
+      .string()
+      .url()
+      .max(2000)
+      .describe(
+        'http(s)://host:port[/path] on the node’s side; each request carries X-Vivarium-Sandbox (its id) and X-Vivarium-Token (base64url of HMAC-SHA256 over `reach:PORT`, the key being the sandbox’s token)',
+      ),
     headers: z
       .record(z.string().max(100), z.string().max(4000))
       .optional()

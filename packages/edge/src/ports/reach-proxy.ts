@@ -6,11 +6,13 @@ import {
   type IncomingMessage,
   type RequestOptions,
   type ServerResponse,
+  STATUS_CODES,
 } from 'node:http';
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
 import type { Duplex } from 'node:stream';
 import { pipeline } from 'node:stream';
 import { VivError } from '@vivarium/protocol';
+import { reachToken } from './reach-token.ts';
 import { overLimit, type ReachUse } from './reach-use.ts';
 import type { Traffic } from './traffic.ts';
 
@@ -90,6 +92,7 @@ export class ReachProxy {
     const connection = this.#connections.get(request.socket)!;
     const { use } = connection;
     const journal = journalCall(connection, request);
+    if (use.bytes > use.reach.maxBytes) return refuseUpgrade(socket, overLimit(use), journal);
     const upstream = this.#request(use, request, { connection: 'Upgrade', upgrade: request.headers.upgrade ?? '' });
     upstream.on('upgrade', (answer, other, otherHead) => {
       socket.write(statusHead(answer));
@@ -102,11 +105,7 @@ export class ReachProxy {
       socket.write(statusHead(answer));
       pipeline(answer, socket, () => journal(answer.statusCode ?? 0));
     });
-    upstream.on('error', (cause) => {
-      const { status } = unavailable(use, cause);
-      socket.end(`HTTP/1.1 ${status} Bad Gateway\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`);
-      journal(status);
-    });
+    upstream.on('error', (cause) => refuseUpgrade(socket, unavailable(use, cause), journal));
     socket.once('close', () => upstream.destroy());
     upstream.end();
   }
@@ -127,7 +126,7 @@ export class ReachProxy {
         ...reach.headers,
         host: url.host,
         'x-vivarium-sandbox': box.id,
-        'x-vivarium-token': box.row.token,
+        'x-vivarium-token': reachToken(box.row.token, reach.port),
       },
     };
     const upstream = secure ? httpsRequest(options) : httpRequest(options);
@@ -172,6 +171,18 @@ function refuse(response: ServerResponse, error: VivError, journal: (status: num
     connection: 'close',
   });
   response.end(body);
+  journal(error.status);
+}
+
+function refuseUpgrade(socket: Duplex, error: VivError, journal: (status: number) => void): void {
+  const body = JSON.stringify(error.toBody());
+  const head = [
+    `HTTP/1.1 ${error.status} ${STATUS_CODES[error.status]}`,
+    'Content-Type: application/json',
+    `Content-Length: ${Buffer.byteLength(body)}`,
+    'Connection: close',
+  ];
+  socket.end(`${head.join('\r\n')}\r\n\r\n${body}`);
   journal(error.status);
 }
 

@@ -10,6 +10,7 @@ import { Reach } from '@vivarium/protocol';
 import type { Box } from '../lifecycle/box.ts';
 import { EdgeMetrics } from '../metrics/edge-metrics.ts';
 import { Reaches } from './reach.ts';
+import { reachToken } from './reach-token.ts';
 
 type Note = { port: number; path: string; status: number; bytesIn: number; bytesOut: number };
 
@@ -107,7 +108,7 @@ test('a call reaches the endpoint with its secrets; forged and hop-by-hop header
   } = seen!.headers;
   assert.deepEqual(
     { authorization, token, id, mine, kept },
-    { authorization: 'Bearer secret', token: 'tok', id: 'sandbox-id', mine: undefined, kept: 'k' },
+    { authorization: 'Bearer secret', token: reachToken('tok', 8000), id: 'sandbox-id', mine: undefined, kept: 'k' },
   );
   const [note] = inside.notes;
   assert.deepEqual(
@@ -167,6 +168,21 @@ test('beyond its bytes the endpoint is closed, by name', async () => {
   assert.equal(got.status, 403);
   assert.match(JSON.parse(got.body).error.message, /maxBytes of 4000/);
   inside.close();
+});
+
+test('beyond its bytes it takes no WebSockets either', async () => {
+  answer = (_request, response) => response.end('y'.repeat(5000));
+  const inside = await sandbox({ maxBytes: 4000 });
+  await inside.call('/big').catch(() => {});
+  const stream = inside.connect();
+  stream.write('GET /socket HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n');
+  assert.match(await text(stream), /^HTTP\/1\.1 403 Forbidden\r\n[\s\S]*reach_denied/);
+  inside.close();
+});
+
+test('the token an endpoint gets differs by sandbox and port and is not the sandbox’s own', () => {
+  const tokens = [reachToken('tok', 1), reachToken('tok', 2), reachToken('other', 1), 'tok'];
+  assert.equal(new Set(tokens).size, 4);
 });
 
 test('more connections than allowed are closed; noise ends its connection only', async () => {
