@@ -53,6 +53,23 @@ test('a memory hog ends as oom; the sandbox lives on', async () => {
   });
 });
 
+test('an OOM kill inside a command that ends well makes no later SIGKILL an oom', async () => {
+  await withSandbox({ memoryMiB: 64 }, async (sandbox) => {
+    const survived = await sandbox.exec('python3 -c "bytearray(256 << 20)"; exit 0');
+    assert.deepEqual(survived.outcome, { type: 'exited', code: 0 });
+    assert.ok(survived.annotations.includes('memory_limit'), JSON.stringify(survived.annotations));
+    const killed = await sandbox.exec('kill -9 $$');
+    assert.deepEqual(killed.outcome, { type: 'signaled', signal: 9 });
+  });
+});
+
+test('a command that its CPU quota slows down is annotated throttled', async () => {
+  await withSandbox({ cpus: 0.1 }, async (sandbox) => {
+    const busy = await sandbox.exec(['python3', '-c', 'for i in range(3000000): pass']);
+    assert.deepEqual([busy.exitCode, busy.annotations], [0, ['throttled']]);
+  });
+});
+
 test('an exec over the pid limit is spawn_failed and says so', async () => {
   await withSandbox({ pids: 8 }, async (sandbox) => {
     const fillers = await Promise.all(

@@ -83,7 +83,7 @@ export const Outcome = z
   .openapi('Outcome');
 export type Outcome = z.infer<typeof Outcome>;
 
-/** Quotas that were hit while it ran: annotations, not outcomes. */
+/** Quotas of the sandbox that were hit while it ran: annotations, not outcomes. `throttled`: its CPU quota made it wait for 100 ms and a tenth of its time. */
 export const Annotation = z.enum(['disk_limit', 'pids_limit', 'memory_limit', 'output_truncated', 'throttled']);
 
 export const StreamSummary = z
@@ -120,7 +120,11 @@ export const Exec = z
       .nullable()
       .describe('as a shell would say it: code, 128+signal, 124 timeout, 137 oom; null while running'),
     message: z.string().nullable().describe('why it could not start, or what ended it'),
-    annotations: z.array(Annotation),
+    annotations: z
+      .array(Annotation)
+      .describe(
+        'quotas of the sandbox that were hit while it ran; throttled: the CPU quota made it wait for at least 100 ms and a tenth of its time',
+      ),
     stdout: StreamSummary,
     stderr: StreamSummary,
     cpuMs: z.number().nullable(),

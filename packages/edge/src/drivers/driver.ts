@@ -57,6 +57,8 @@ export interface CellHandle {
   pause(): Promise<void>;
   resume(): Promise<void>;
   usage(): Promise<Usage>;
+  /** What was hit so far. Synchronous and cheap: it is read at the start and the end of every command. Null when the host can't tell. */
+  counters(): Counters | null;
   /** Paths that differ from the image, in bounded batches, sorted by path. The cell should be paused or quiet for an exact answer. */
   changes(): AsyncIterable<Change>;
   /** Directory trees (upper, in overlay form with whiteouts) and id shift from which a layer can be built; call `release` when done. The cell is frozen meanwhile by the caller. */
@@ -92,6 +94,15 @@ export interface CommandGroup {
   /** Forgets the group; leftovers move to the cell's own group. */
   release(): Promise<void>;
 }
+
+/** Counters of one cell; they only rise. */
+export type Counters = {
+  oomKills: number;
+  /** How often the pids limit refused a fork, as far as the kernel says. */
+  pidsDenied: number;
+  /** Time its CPU quota made it wait, summed over CPUs. */
+  throttledUs: number;
+};
 
 /** Stats without what only the edge knows, plus counters to tell why a command died. */
 export type Usage = Omit<Stats, 'at' | 'execsRunning' | 'execsTotal'> & {

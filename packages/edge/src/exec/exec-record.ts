@@ -19,6 +19,8 @@ export type ExecStartData = {
   timeoutMs: number | null;
   keepBytes: number;
   outputLimitBytes: number | null;
+  /** The sandbox's OOM kills before it, if there were any. */
+  oomKills?: number;
   idempotencyKey?: string;
   requestHash?: string;
 };
@@ -39,8 +41,6 @@ export type ExecEndData = {
   stderr: StreamData;
   cpuMs: number | null;
   maxRssKiB: number | null;
-  /** The sandbox's OOM kills so far, when somebody looked. */
-  oomKills?: number;
   /** Code of the error with which the request was answered, when it could not even start. */
   errorCode?: string;
 };

@@ -10,7 +10,6 @@ export function replayExecs() {
   const open = new Map<string, JournalRecord>();
   const keys = new Map<string, { requestHash: string; exec: string }>();
   let total = 0;
-  let oomKills = 0;
   let kept = 0;
   const reachBytes = new Map<number, number>();
   return {
@@ -24,7 +23,6 @@ export function replayExecs() {
       } else if (record.type === 'exec_end') {
         open.delete(record.exec!);
         const data = record.data as ExecEndData;
-        oomKills = data.oomKills ?? oomKills;
         for (const { keptBytes, b64 } of [data.stdout, data.stderr]) if (b64 === undefined) kept += keptBytes;
       } else if (record.type === 'reach') {
         const { port, bytesIn, bytesOut } = record.data as { port: number; bytesIn: number; bytesOut: number };
@@ -33,11 +31,10 @@ export function replayExecs() {
     },
     into(box: Box): void {
       box.execsTotal = total;
-      box.oomKills = oomKills;
       box.outputBudget.leftBytes -= kept;
       if (keys.size > 0) box.execKeys = keys;
       if (reachBytes.size > 0) box.reachBytes = reachBytes;
-      for (const [id, start] of open) box.execs.set(id, new RunningExec(box, start, true));
+      for (const [id, start] of open) box.execs.set(id, new RunningExec(box, start, null, true));
     },
   };
 }
@@ -60,6 +57,7 @@ async function resumeExec(box: Box, exec: RunningExec, retained: RetainedProcess
   const out1 = exec.stdout.resume(retained.out1.base);
   const out2 = retained.out2 ? exec.stderr.resume(retained.out2.base) : 0;
   if (!retained.out2) exec.stderr.end();
+  exec.countAgain();
   exec.countTime(box.context.clock.now() - Date.parse(exec.start.at));
   exec.process = box.cell!.resumeProcess(retained, { out1, out2, in: retained.received }, exec.handlers);
   exec.group = await box.handle!.findCommand(exec.id);

@@ -1,10 +1,10 @@
 import type { Cancel } from '@vivarium/core';
 import type { Exec, JournalRecord, VivError } from '@vivarium/protocol';
 import type { CellProcess, ProcessExit, ProcessFailure, ProcessHandlers } from '../cell/cell-process.ts';
-import type { CommandGroup } from '../drivers/driver.ts';
+import type { CommandGroup, Counters } from '../drivers/driver.ts';
 import { KeptOutput } from '../journal/kept-output.ts';
 import type { Box } from '../lifecycle/box.ts';
-import { annotate, type Signs } from './annotation.ts';
+import { annotate, riseOf, type Signs } from './annotation.ts';
 import { type ExecEndData, type ExecStartData, execOf, outputPath, type StreamData } from './exec-record.ts';
 import { type Cause, decideOutcome, type Ending } from './outcome.ts';
 import { OutputChannel } from './output-channel.ts';
@@ -40,14 +40,17 @@ export class RunningExec {
   #finishing = false;
   #startedMs: number;
   #timer: Cancel | null = null;
+  #before: Counters | null;
   #timeoutLeftMs: number | null;
   #timerSetMs = 0;
 
-  constructor(box: Box, start: JournalRecord, resumed = false) {
+  /** `before`: the sandbox's counters when it was started, if they are known. */
+  constructor(box: Box, start: JournalRecord, before: Counters | null, resumed = false) {
     this.id = start.exec!;
     this.box = box;
     this.start = start;
     this.asked = start.data as ExecStartData;
+    this.#before = before;
     this.stdout = this.#channel(1, resumed);
     this.stderr = this.#channel(2, resumed);
     this.ended = new Promise((resolve) => {
@@ -138,6 +141,12 @@ export class RunningExec {
     if (this.#timeoutLeftMs !== null) this.#timeoutLeftMs -= elapsedMs;
   }
 
+  /** After a restart: the OOM kills before it are in its start record, the rest counts from now. */
+  countAgain(): void {
+    const now = this.box.readCounters();
+    this.#before = now && { ...now, oomKills: this.asked.oomKills ?? 0 };
+  }
+
   #channel(stream: 1 | 2, resumed: boolean): OutputChannel {
     const path = outputPath(this.box.dir, this.id, stream);
     const { files } = this.box.context;
@@ -184,7 +193,9 @@ export class RunningExec {
     if (this.#finishing) return;
     this.#finishing = true;
     const clean = ending.kind === 'exited' && ending.code === 0 && !this.#cause;
-    const signs = clean || ending.kind === 'unknown' ? null : await this.box.readSigns();
+    const counters = ending.kind === 'unknown' ? null : this.box.readCounters();
+    const signs = counters &&
+      this.#before && { ...riseOf(this.#before, counters), diskFull: !clean && (await this.box.isDiskFull()) };
     this.#record(ending, signs);
   }
 
@@ -226,21 +237,21 @@ export class RunningExec {
   }
 
   #endData(ending: Ending | null, signs: Signs | null, error?: VivError): ExecEndData {
-    const verdict = ending && decideOutcome(ending, this.#cause, signs?.oomKillsSince ?? 0);
+    const durationMs = Math.max(0, this.box.context.clock.now() - this.#startedMs);
+    const verdict = ending && decideOutcome(ending, this.#cause, signs?.oomKills ?? 0);
     const stdout = streamData(this.stdout);
     const stderr = streamData(this.stderr);
     return {
       outcome: verdict?.outcome ?? null,
       exitCode: verdict?.exitCode ?? null,
       message: error?.message ?? this.#causeMessage ?? verdict?.message ?? null,
-      annotations: annotate(verdict?.outcome ?? null, signs, stdout.truncated || stderr.truncated),
+      annotations: annotate(verdict?.outcome ?? null, signs, stdout.truncated || stderr.truncated, durationMs),
       pid: this.process?.pid ?? null,
-      durationMs: Math.max(0, this.box.context.clock.now() - this.#startedMs),
+      durationMs,
       stdout,
       stderr,
       cpuMs: this.#usage?.cpuMs ?? null,
       maxRssKiB: this.#usage?.maxRssKiB ?? null,
-      ...(signs ? { oomKills: signs.oomKills } : {}),
       ...(error ? { errorCode: error.code } : {}),
     };
   }

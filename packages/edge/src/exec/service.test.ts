@@ -48,21 +48,48 @@ test('an unknown user refuses the request, and the exec is in the list with the 
 test('a killed command is oom only when the count of OOM kills rose', async () => {
   const handle = fake.driver.cells.get(id)!;
   const running = await fake.start(id, ['wait']);
-  handle.counters.oomKills += 1;
+  handle.counted.oomKills += 1;
   fake.driver.guest(id).process(running.exec.id).exit('signaled', 9);
   assert.deepEqual((await running.done).outcome, { type: 'oom' });
   const again = await fake.run(id, ['kill', '9']);
   assert.deepEqual(again.outcome, { type: 'signaled', signal: 9 });
 });
 
+test('an earlier OOM kill, in a command that ended well, makes no later SIGKILL an oom', async () => {
+  const handle = fake.driver.cells.get(id)!;
+  const running = await fake.start(id, ['wait']);
+  handle.counted.oomKills += 1;
+  fake.driver.guest(id).process(running.exec.id).exit('exited', 0);
+  const { outcome, annotations } = await running.done;
+  assert.deepEqual([outcome, annotations], [{ type: 'exited', code: 0 }, ['memory_limit']]);
+  const killed = await fake.run(id, ['kill', '9']);
+  assert.deepEqual([killed.outcome, killed.annotations], [{ type: 'signaled', signal: 9 }, []]);
+});
+
+test('a command that waited much for its CPU quota is told so', async () => {
+  const handle = fake.driver.cells.get(id)!;
+  for (const [waitedMs, notes] of [
+    [99, []],
+    [100, ['throttled']],
+  ] as const) {
+    const running = await fake.start(id, ['wait']);
+    await fake.clock.advance(900);
+    handle.counted.throttledUs += waitedMs * 1000;
+    fake.driver.guest(id).process(running.exec.id).exit('exited', 0);
+    assert.deepEqual((await running.done).annotations, notes);
+  }
+});
+
 test('a full disk and refused forks are annotations of a failed command', async () => {
   const handle = fake.driver.cells.get(id)!;
-  handle.counters.diskBytes = 4096 * 1_048_576;
-  handle.counters.pidsDenied += 3;
-  const result = await fake.run(id, ['exit', '1']);
+  const running = await fake.start(id, ['wait']);
+  handle.counted.diskBytes = 4096 * 1_048_576;
+  handle.counted.pidsDenied += 3;
+  fake.driver.guest(id).process(running.exec.id).exit('exited', 1);
+  const result = await running.done;
   assert.deepEqual(result.annotations, ['disk_limit', 'pids_limit']);
   assert.deepEqual(result.outcome, { type: 'exited', code: 1 });
-  handle.counters.diskBytes = 0;
+  handle.counted.diskBytes = 0;
 });
 
 test('a time-out ends the command and returns the output so far', async () => {

@@ -20,7 +20,12 @@ export function startExec(box: Box, start: ExecStart, stream: boolean, idempoten
   const cell = box.requireCell();
   checkRoom(box);
   const argv = start.argv ?? [SHELL, '-c', start.command!];
-  const exec = new RunningExec(box, writeDown(box, argv, start, stream, idempotency));
+  const counters = box.readCounters();
+  const exec = new RunningExec(
+    box,
+    writeDown(box, argv, start, stream, counters?.oomKills ?? 0, idempotency),
+    counters,
+  );
   box.execs.set(exec.id, exec);
   box.execsTotal += 1;
   box.touch();
@@ -85,6 +90,7 @@ function writeDown(
   argv: string[],
   start: ExecStart,
   stream: boolean,
+  oomKills: number,
   idempotency: Idempotency | undefined,
 ): JournalRecord {
   const id = box.context.newId();
@@ -94,6 +100,7 @@ function writeDown(
     user: start.user ?? box.row.user,
     stdin: input ? input.length : stream ? 'stream' : 'none',
   });
+  if (oomKills > 0) data.oomKills = oomKills;
   if (idempotency) Object.assign(data, { idempotencyKey: idempotency.key, requestHash: idempotency.requestHash });
   if (input && input.length > 0) keepStdin(box.dir, id, input);
   const record = box.journal.append({ type: 'exec_start', exec: id, data });

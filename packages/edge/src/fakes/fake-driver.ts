@@ -58,7 +58,8 @@ export class FakeHandle implements CellHandle {
   readonly groups = new Map<string, FakeGroup>();
   paused = false;
   destroyed = 0;
-  counters = { oomKills: 0, pidsDenied: 0, diskBytes: 0 };
+  /** What the kernel would have counted. */
+  counted = { oomKills: 0, pidsDenied: 0, throttledUs: 0, diskBytes: 0 };
   die!: (reason: string) => void;
   readonly #driver: FakeDriver;
   readonly #diskMiB: number;
@@ -101,17 +102,22 @@ export class FakeHandle implements CellHandle {
   }
 
   async usage(): Promise<Usage> {
+    const { throttledUs: cpuThrottledUs, ...counted } = this.counted;
     return {
       cpuUsageUs: 1,
-      cpuThrottledUs: 0,
+      cpuThrottledUs,
       memoryBytes: 1,
       memoryPeakBytes: 1,
       memoryLimitBytes: 1,
       pids: 1,
       pidsLimit: 10,
       diskLimitBytes: this.#diskMiB * 1_048_576,
-      ...this.counters,
+      ...counted,
     };
+  }
+
+  counters() {
+    return { ...this.counted };
   }
 
   async *changes(): AsyncGenerator<Change> {}

@@ -50,6 +50,22 @@ test('a command that ended while the edge was away is reported as it ended', asy
   assert.equal(Buffer.from(result.stdoutB64, 'base64').toString(), 'meanwhile');
 });
 
+test('an OOM kill is known over a restart, and one from before the command is not its', async () => {
+  const { id } = await fake.create();
+  const handle = fake.driver.cells.get(id)!;
+  handle.counted.oomKills = 2;
+  const before = await fake.start(id, ['wait']);
+  await fake.restart();
+  fake.driver.guest(id).process(before.exec.id).exit('signaled', 9);
+  assert.equal((await fake.edge.execs.result(id, before.exec.id, 1000)).outcome!.type, 'signaled');
+  const hit = await fake.start(id, ['wait']);
+  await fake.edge.close();
+  handle.counted.oomKills = 3;
+  fake.driver.guest(id).process(hit.exec.id).exit('signaled', 9);
+  await fake.open();
+  assert.equal((await fake.edge.execs.result(id, hit.exec.id, 1000)).outcome!.type, 'oom');
+});
+
 test('a sandbox whose cell is gone is lost, and so are its commands', async () => {
   const { id } = await fake.create();
   const { exec } = await fake.start(id, ['wait']);

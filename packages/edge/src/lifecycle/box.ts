@@ -2,13 +2,15 @@ import { join } from 'node:path';
 import { checkStep, type Deadline } from '@vivarium/core';
 import { type JournalRecord, type SandboxState, VivError } from '@vivarium/protocol';
 import type { Cell } from '../cell/cell.ts';
-import type { CellHandle } from '../drivers/driver.ts';
-import type { Signs } from '../exec/annotation.ts';
+import type { CellHandle, Counters } from '../drivers/driver.ts';
 import type { RunningExec } from '../exec/running-exec.ts';
 import { diskError, type Journal } from '../journal/journal.ts';
 import type { OutputBudget } from '../journal/kept-output.ts';
 import { type SandboxRow, toSandbox } from '../registry/sandbox-row.ts';
 import type { EdgeContext } from './context.ts';
+
+/** Close to its limit a disk takes no more blocks: metadata has a share. */
+const FULL_PART = 0.985;
 
 /** A key's earlier request and the exec it made. */
 export type ExecKey = { requestHash: string; exec: string };
@@ -41,9 +43,6 @@ export class Box {
   reachBytes: Map<number, number> | null = null;
   /** What its commands may still have kept on file, all together. */
   readonly outputBudget: OutputBudget;
-  /** Counters when somebody last looked. */
-  oomKills = 0;
-  #pidsDenied = 0;
   #tail: Promise<unknown> = Promise.resolve();
 
   constructor(context: EdgeContext, row: SandboxRow, journal: Journal) {
@@ -131,21 +130,22 @@ export class Box {
     return result;
   }
 
-  /** The kernel's counters against the last look, or null when they can't be read. */
-  async readSigns(): Promise<Signs | null> {
+  /** What its commands have hit so far, or null when that can't be read. */
+  readCounters(): Counters | null {
     try {
-      const usage = await this.handle!.usage();
-      const signs: Signs = {
-        oomKills: usage.oomKills,
-        oomKillsSince: usage.oomKills - this.oomKills,
-        pidsDeniedSince: usage.pidsDenied - this.#pidsDenied,
-        diskFull: usage.diskLimitBytes > 0 && usage.diskBytes >= usage.diskLimitBytes * 0.985,
-      };
-      this.oomKills = usage.oomKills;
-      this.#pidsDenied = usage.pidsDenied;
-      return signs;
+      return this.handle?.counters() ?? null;
     } catch {
       return null;
+    }
+  }
+
+  /** Has it used up its disk? */
+  async isDiskFull(): Promise<boolean> {
+    try {
+      const { diskBytes, diskLimitBytes } = await this.handle!.usage();
+      return diskLimitBytes > 0 && diskBytes >= diskLimitBytes * FULL_PART;
+    } catch {
+      return false;
     }
   }
 

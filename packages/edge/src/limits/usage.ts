@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import type { Limits } from '@vivarium/protocol';
-import type { Usage } from '../drivers/driver.ts';
+import type { Counters, Usage } from '../drivers/driver.ts';
 import type { CellGroup } from './cell-group.ts';
 import { parseKeyed } from './convert.ts';
 import type { Controller } from './hierarchy.ts';
@@ -22,18 +22,31 @@ export function readUsage(group: CellGroup, limits: Limits, qgroup: string): Usa
   };
 }
 
+/** What the cell's commands have hit so far: three small control files. */
+export function readCounters(group: CellGroup): Counters {
+  const v1 = group.version === 1;
+  const file = (controller: Controller, name: string) => `${group.dir(controller)}/${name}`;
+  const cpu = keyed(file('cpu', 'cpu.stat'));
+  return {
+    oomKills: keyed(file('memory', v1 ? 'memory.oom_control' : 'memory.events')).get('oom_kill') ?? 0,
+    pidsDenied: keyed(file('pids', 'pids.events')).get('max') ?? 0,
+    throttledUs: v1 ? Math.round((cpu.get('throttled_time') ?? 0) / 1000) : (cpu.get('throttled_usec') ?? 0),
+  };
+}
+
 type Measured = Omit<Usage, 'memoryLimitBytes' | 'pidsLimit' | 'diskBytes' | 'diskLimitBytes'>;
 
 function usageV1(group: CellGroup): Measured {
   const file = (controller: Controller, name: string) => `${group.dir(controller)}/${name}`;
+  const { oomKills, pidsDenied, throttledUs } = readCounters(group);
   return {
     cpuUsageUs: Math.round(number(file('cpuacct', 'cpuacct.usage')) / 1000),
-    cpuThrottledUs: Math.round((keyed(file('cpu', 'cpu.stat')).get('throttled_time') ?? 0) / 1000),
+    cpuThrottledUs: throttledUs,
     memoryBytes: number(file('memory', 'memory.usage_in_bytes')),
     memoryPeakBytes: number(file('memory', 'memory.max_usage_in_bytes')),
-    oomKills: keyed(file('memory', 'memory.oom_control')).get('oom_kill') ?? 0,
+    oomKills,
     pids: number(file('pids', 'pids.current')),
-    pidsDenied: keyed(file('pids', 'pids.events')).get('max') ?? 0,
+    pidsDenied,
   };
 }
 
@@ -41,15 +54,16 @@ function usageV2(group: CellGroup): Measured {
   const dir = group.dirs[0]!;
   const cpu = keyed(`${dir}/cpu.stat`);
   const memory = number(`${dir}/memory.current`);
+  const { oomKills, pidsDenied, throttledUs } = readCounters(group);
   return {
     cpuUsageUs: cpu.get('usage_usec') ?? 0,
-    cpuThrottledUs: cpu.get('throttled_usec') ?? 0,
+    cpuThrottledUs: throttledUs,
     memoryBytes: memory,
     // memory.peak came with Linux 5.19.
     memoryPeakBytes: Math.max(memory, number(`${dir}/memory.peak`)),
-    oomKills: keyed(`${dir}/memory.events`).get('oom_kill') ?? 0,
+    oomKills,
     pids: number(`${dir}/pids.current`),
-    pidsDenied: keyed(`${dir}/pids.events`).get('max') ?? 0,
+    pidsDenied,
   };
 }
 

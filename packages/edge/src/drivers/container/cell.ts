@@ -3,9 +3,9 @@ import { VivError } from '@vivarium/protocol';
 import { CellGroup } from '../../limits/cell-group.ts';
 import { findCommand, placeCommand } from '../../limits/command-group.ts';
 import { freeze } from '../../limits/freezer.ts';
-import { readUsage } from '../../limits/usage.ts';
+import { readCounters, readUsage } from '../../limits/usage.ts';
 import type { Spawner } from '../../spawner/client.ts';
-import type { CellHandle, CommandGroup, GuestConfig, Usage } from '../driver.ts';
+import type { CellHandle, CommandGroup, Counters, GuestConfig, Usage } from '../driver.ts';
 import type { ContainerRecord } from './cell-record.ts';
 import { connectCell } from './control-socket.ts';
 import { guestConfig } from './guest-config.ts';
@@ -79,6 +79,10 @@ export class ContainerCell implements CellHandle {
 
   async usage(): Promise<Usage> {
     return readUsage(this.#group, this.record.limits, `${this.#context.qgroups}/0_${this.record.subvolume}`);
+  }
+
+  counters(): Counters {
+    return readCounters(this.#group);
   }
 
   changes(): ReturnType<CellHandle['changes']> {
