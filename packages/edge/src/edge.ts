@@ -48,7 +48,7 @@ export interface SandboxService {
   create(request: SandboxCreate, owner: Owner, idempotency?: Idempotency): Promise<Sandbox>;
   get(id: string): Sandbox;
   list(
-    filter: { labels?: Record<string, string>; states?: SandboxState[]; lease?: string },
+    filter: { labels?: Record<string, string>; states?: SandboxState[]; lease?: string; owner?: string },
     page: PageRequest,
   ): PageOf<Sandbox>;
   update(id: string, change: SandboxUpdate): Sandbox;
@@ -74,7 +74,9 @@ export interface SandboxService {
   /** Live records after `after`; ends with the sandbox or the signal. */
   followLogs(id: string, after: number, signal: AbortSignal): AsyncIterable<JournalRecord>;
   /** Lifecycle changes; ends with the signal. Bounded: a subscriber that lags too far is ended with `connection_lost`. */
-  events(filter: { id?: string; label?: string }, signal: AbortSignal): AsyncIterable<Sandbox>;
+  events(filter: { id?: string; label?: string; owner?: string }, signal: AbortSignal): AsyncIterable<Sandbox>;
+  /** Id of the API key that made it. */
+  owner(id: string): string;
   /** The secret for direct traffic to this sandbox. */
   token(id: string): string;
   /** Any traffic counts against the idle time-out. */
@@ -196,8 +198,11 @@ export interface PortService {
 export interface LeaseService {
   create(request: LeaseCreate, owner: Owner): Lease;
   get(id: string): Lease;
-  find(label: string): Lease | undefined;
-  list(page: PageRequest): PageOf<Lease>;
+  /** Id of the API key that made it. */
+  owner(id: string): string;
+  /** The newest with this label, of one API key or of any. */
+  find(label: string, owner?: string): Lease | undefined;
+  list(page: PageRequest, owner?: string): PageOf<Lease>;
   renew(id: string): Lease;
   /** Held until release() is called (the connection closed): then the grace time starts. Several holders may hold at once. */
   hold(id: string): { lease: Lease; release(): void };

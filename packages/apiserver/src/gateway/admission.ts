@@ -4,6 +4,7 @@ import type { Edge } from '@vivarium/edge/edge.ts';
 import { VivError } from '@vivarium/protocol';
 import { authenticate, authorize, presentedSecret } from '../auth/authenticate.ts';
 import type { KeyStore } from '../auth/key-store.ts';
+import { ownEdge } from '../tenancy/own-edge.ts';
 import { cookieValue, TOKEN_COOKIE, TOKEN_HEADER, TOKEN_QUERY } from './credentials.ts';
 import type { Target } from './target.ts';
 
@@ -11,14 +12,15 @@ import type { Target } from './target.ts';
 export type Admission = { setCookie: string | undefined };
 
 /**
- * May this request talk to that sandbox's ports? With an API key that has the scope `sandboxes`, or with the sandbox's own token in the
+ * May this request talk to that sandbox's ports? With the API key that made the sandbox (or one with the scope `admin`), or with the sandbox's own token in the
  * header `X-Viv-Token`, the query `viv_token` or the cookie. Whether a sandbox exists is told to keys only. Throws `unauthenticated`, `forbidden`, `sandbox_not_found`.
  */
 export function admit(req: IncomingMessage, target: Target, keys: KeyStore, edge: Edge): Admission {
   const secret = presentedSecret(req.headers);
   if (secret?.startsWith('viv_')) {
-    authorize(authenticate(keys, secret), ['sandboxes']);
-    edge.sandboxes.get(target.id);
+    const key = authenticate(keys, secret);
+    authorize(key, ['sandboxes']);
+    ownEdge(edge, key).sandboxes.owner(target.id);
     return { setCookie: undefined };
   }
   const header = req.headers[TOKEN_HEADER];

@@ -5,6 +5,7 @@ import type { Logger } from 'pino';
 import type { z } from 'zod';
 import { authenticate, authorize, presentedSecret } from '../auth/authenticate.ts';
 import type { RequestMetrics } from '../metrics.ts';
+import { ownEdge } from '../tenancy/own-edge.ts';
 import { Answer, sendJson } from './answer.ts';
 import { readJson } from './body.ts';
 import type { AllHandlers, Call, Services } from './call.ts';
@@ -84,6 +85,7 @@ export class Dispatcher {
         : undefined;
     const call = {
       ...services,
+      edge: key ? ownEdge(services.edge, key) : services.edge,
       req,
       res,
       params,

@@ -7,6 +7,7 @@ import type { WebSocket } from 'ws';
 import { presentable } from '../http/failure.ts';
 import { ownerOf } from '../http/identity.ts';
 import { check } from '../http/issues.ts';
+import { ownEdge } from '../tenancy/own-edge.ts';
 import type { Channel, Wire } from './channel.ts';
 import { openChannel } from './open-channel.ts';
 import { Outbox } from './outbox.ts';
@@ -45,7 +46,7 @@ export class Connection {
     this.#options = options;
     this.#outbox = new Outbox(ws, socket);
     this.#wire = {
-      edge,
+      edge: ownEdge(edge, key),
       key,
       owner: ownerOf(key),
       outbox: this.#outbox,

@@ -115,7 +115,7 @@ test('closing a channel leaves the command running; signal and resize reach it',
 
 test('when a client vanishes its commands run on, its leases are released and its watches end', async () => {
   await using t = await connected();
-  const lease = t.api.edge.leases.create({ graceS: 5, onExpire: 'kill' });
+  const lease = t.api.edge.leases.create({ graceS: 5, onExpire: 'kill' }, { keyId: 'k', maxSandboxes: null });
   t.client.open(1, { op: 'exec.start', sandbox: t.id, exec: { argv: ['sleep'] } });
   t.client.open(3, { op: 'lease.hold', lease: lease.id });
   t.client.open(5, { op: 'file.watch', sandbox: t.id, path: '/w' });

@@ -1,6 +1,6 @@
 import { connect } from 'node:net';
 import type { Duplex } from 'node:stream';
-import type { Edge, InfoService, LeaseService, PortService } from '@vivarium/edge/edge.ts';
+import type { Edge, InfoService, LeaseService, Owner, PortService } from '@vivarium/edge/edge.ts';
 import { type Lease, type LeaseCreate, VivError } from '@vivarium/protocol';
 import { FakeExecs } from './fake-execs.ts';
 import { FakeFiles } from './fake-files.ts';
@@ -65,9 +65,10 @@ export class FakePorts implements PortService {
 
 export class FakeLeases implements LeaseService {
   readonly rows = new Map<string, Lease>();
+  readonly owners = new Map<string, string>();
   holders = 0;
 
-  create(request: LeaseCreate): Lease {
+  create(request: LeaseCreate, owner: Owner): Lease {
     const lease: Lease = {
       id: fakeId(),
       label: request.label ?? null,
@@ -79,6 +80,7 @@ export class FakeLeases implements LeaseService {
       sandboxes: 0,
     };
     this.rows.set(lease.id, lease);
+    this.owners.set(lease.id, owner.keyId);
     return lease;
   }
 
@@ -88,8 +90,17 @@ export class FakeLeases implements LeaseService {
     return lease;
   }
 
-  find = (label: string) => [...this.rows.values()].find((lease) => lease.label === label);
-  list = () => ({ items: [...this.rows.values()], nextCursor: null });
+  owner(id: string): string {
+    this.get(id);
+    return this.owners.get(id)!;
+  }
+
+  #of(owner: string | undefined): Lease[] {
+    return [...this.rows.values()].filter(({ id }) => owner === undefined || this.owners.get(id) === owner);
+  }
+
+  find = (label: string, owner?: string) => this.#of(owner).find((lease) => lease.label === label);
+  list = (_page: unknown, owner?: string) => ({ items: this.#of(owner), nextCursor: null });
   renew = (id: string) => this.get(id);
 
   hold(id: string) {

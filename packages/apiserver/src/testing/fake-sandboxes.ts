@@ -60,7 +60,7 @@ export class FakeSandboxes implements SandboxService {
   }
 
   list(
-    filter: { labels?: Record<string, string>; states?: SandboxState[]; lease?: string },
+    filter: { labels?: Record<string, string>; states?: SandboxState[]; lease?: string; owner?: string },
     page: PageRequest,
   ): PageOf<Sandbox> {
     const start = Number(page.cursor ?? 0);
@@ -68,7 +68,8 @@ export class FakeSandboxes implements SandboxService {
       (row) =>
         Object.entries(filter.labels ?? {}).every(([name, value]) => row.labels[name] === value) &&
         (filter.states?.includes(row.state) ?? true) &&
-        (filter.lease === undefined || row.lease === filter.lease),
+        (filter.lease === undefined || row.lease === filter.lease) &&
+        (filter.owner === undefined || this.owner(row.id) === filter.owner),
     );
     const end = start + page.limit;
     return { items: all.slice(start, end), nextCursor: end < all.length ? String(end) : null };
@@ -159,11 +160,12 @@ export class FakeSandboxes implements SandboxService {
     for (let seq = after + 1; seq < this.journalEnd && !signal.aborted; seq++) yield journalRecord(seq);
   }
 
-  async *events(filter: { id?: string; label?: string }, signal: AbortSignal): AsyncIterable<Sandbox> {
+  async *events(filter: { id?: string; label?: string; owner?: string }, signal: AbortSignal): AsyncIterable<Sandbox> {
     const queue: Sandbox[] = [];
     let wake = () => {};
     const take = (sandbox: Sandbox) => {
-      if (filter.id === undefined || filter.id === sandbox.id) queue.push(sandbox);
+      const { id = sandbox.id, owner } = filter;
+      if (id === sandbox.id && (owner === undefined || this.owner(id) === owner)) queue.push(sandbox);
       wake();
     };
     this.subscribers.add(take);
@@ -177,6 +179,11 @@ export class FakeSandboxes implements SandboxService {
     } finally {
       this.subscribers.delete(take);
     }
+  }
+
+  owner(id: string): string {
+    this.get(id);
+    return this.owners.get(id)!.keyId;
   }
 
   token(id: string): string {

@@ -56,14 +56,22 @@ export class Leases implements LeaseService {
     return this.#view(this.#entry(id));
   }
 
-  find(label: string): Lease | undefined {
-    const found = [...this.#entries.values()].reverse().find(({ row }) => row.label === label);
+  owner(id: string): string {
+    return this.#entry(id).row.keyId;
+  }
+
+  find(label: string, owner?: string): Lease | undefined {
+    const matches = ({ row }: Entry) => row.label === label && (owner === undefined || row.keyId === owner);
+    const found = [...this.#entries.values()].reverse().find(matches);
     return found && this.#view(found);
   }
 
-  list(page: PageRequest): PageOf<Lease> {
+  list(page: PageRequest, owner?: string): PageOf<Lease> {
     const after = page.cursor === undefined ? '' : decodeCursor(page.cursor);
-    const ids = [...this.#entries.keys()].filter((id) => id > after).slice(0, page.limit + 1);
+    const ids = [...this.#entries.values()]
+      .filter(({ row }) => row.id > after && (owner === undefined || row.keyId === owner))
+      .map(({ row }) => row.id)
+      .slice(0, page.limit + 1);
     return pageOf(
       ids.map((id) => this.get(id)),
       page.limit,

@@ -85,14 +85,14 @@ export class Box {
     Object.assign(this.row, next);
     const { endReason, error } = this.row;
     this.note('state', { state: to, ...(endReason ? { endReason } : {}), ...(error ? { error } : {}) });
-    this.context.hub.publish(toSandbox(this.row));
+    this.context.hub.publish(toSandbox(this.row), this.row.keyId);
   }
 
   /** Changes the row without a step. */
   change(change: Partial<SandboxRow>): void {
     this.context.registry.sandboxes.update({ ...this.row, ...change });
     Object.assign(this.row, change);
-    this.context.hub.publish(toSandbox(this.row));
+    this.context.hub.publish(toSandbox(this.row), this.row.keyId);
   }
 
   /** Journals something that is not worth failing for: a full disk is logged, and what comes after the end is dropped. */

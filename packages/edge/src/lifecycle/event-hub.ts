@@ -1,6 +1,7 @@
 import { type Sandbox, VivError } from '@vivarium/protocol';
 
-type Listener = (sandbox: Sandbox) => void;
+/** `owner`: the API key that made it. */
+type Listener = (sandbox: Sandbox, owner: string) => void;
 
 /** A subscriber that lags by more is ended. */
 const QUEUE_MAX = 10_000;
@@ -10,9 +11,9 @@ export class EventHub {
   readonly #all = new Set<Listener>();
   readonly #one = new Map<string, Set<Listener>>();
 
-  publish(sandbox: Sandbox): void {
-    for (const listener of this.#all) listener(sandbox);
-    for (const listener of this.#one.get(sandbox.id) ?? []) listener(sandbox);
+  publish(sandbox: Sandbox, owner: string): void {
+    for (const listener of this.#all) listener(sandbox, owner);
+    for (const listener of this.#one.get(sandbox.id) ?? []) listener(sandbox, owner);
   }
 
   /** Calls on each change of one sandbox (all without an id) until the returned function is called. */
@@ -29,13 +30,13 @@ export class EventHub {
   /** Changes as they come, until the signal. Throws `connection_lost` when the reader lags too far. */
   async *stream(
     id: string | undefined,
-    wanted: (sandbox: Sandbox) => boolean,
+    wanted: (sandbox: Sandbox, owner: string) => boolean,
     signal: AbortSignal,
   ): AsyncGenerator<Sandbox> {
     const queue: Sandbox[] = [];
     let wake = () => {};
-    const off = this.on(id, (sandbox) => {
-      if (wanted(sandbox) && queue.length <= QUEUE_MAX) queue.push(sandbox);
+    const off = this.on(id, (sandbox, owner) => {
+      if (wanted(sandbox, owner) && queue.length <= QUEUE_MAX) queue.push(sandbox);
       wake();
     });
     const stop = () => wake();

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { verifyChain } from '@vivarium/core';
 import type { Sandbox } from '@vivarium/protocol';
-import { VivError } from '@vivarium/protocol';
+import { SandboxCreate, VivError } from '@vivarium/protocol';
 import { FakeEdge } from '../fakes/fake-edge.ts';
 
 let fake: FakeEdge;
@@ -285,4 +285,25 @@ test('a node without room refuses by name', async () => {
   queue.edge.drain();
   await assert.rejects(queue.create(), { code: 'shutting_down' });
   await queue.close();
+});
+
+test('lists and events can be narrowed to what one key made', async () => {
+  const own = await FakeEdge.open();
+  const make = (keyId: string) =>
+    own.edge.sandboxes.create(SandboxCreate.parse({ image: 'base/test@1' }), { keyId, maxSandboxes: null });
+  const a = await make('a');
+  const b = await make('b');
+  const list = (filter: { owner?: string; states?: ['running'] }) =>
+    own.edge.sandboxes.list(filter, { limit: 10 }).items.map(({ id }) => id);
+  assert.deepEqual([list({ owner: 'a' }), list({ owner: 'b', states: ['running'] })], [[a.id], [b.id]]);
+  assert.deepEqual([list({ owner: 'c' }), list({})], [[], [b.id, a.id]]);
+  assert.equal(own.edge.sandboxes.owner(a.id), 'a');
+  const stop = new AbortController();
+  const told = own.edge.sandboxes.events({ owner: 'b' }, stop.signal)[Symbol.asyncIterator]();
+  const first = told.next();
+  await own.edge.sandboxes.kill(a.id);
+  await own.edge.sandboxes.kill(b.id);
+  assert.equal((await first).value.id, b.id);
+  stop.abort();
+  await own.close();
 });

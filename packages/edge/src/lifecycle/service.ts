@@ -187,9 +187,15 @@ export class Sandboxes implements SandboxService {
       }
   }
 
-  events(filter: { id?: string; label?: string }, signal: AbortSignal): AsyncIterable<Sandbox> {
+  events(filter: { id?: string; label?: string; owner?: string }, signal: AbortSignal): AsyncIterable<Sandbox> {
     if (filter.id !== undefined) this.#row(filter.id);
-    return this.#context.hub.stream(filter.id, (sandbox) => hasLabel(sandbox, filter.label), signal);
+    const wanted = (sandbox: Sandbox, owner: string) =>
+      hasLabel(sandbox, filter.label) && (filter.owner === undefined || owner === filter.owner);
+    return this.#context.hub.stream(filter.id, wanted, signal);
+  }
+
+  owner(id: string): string {
+    return this.#row(id).keyId;
   }
 
   token(id: string): string {

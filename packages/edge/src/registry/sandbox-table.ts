@@ -3,10 +3,18 @@ import { isLive } from '@vivarium/core';
 import type { SandboxState } from '@vivarium/protocol';
 import type { SandboxRow } from './sandbox-row.ts';
 
-export type SandboxFilter = { labels?: Record<string, string>; states?: SandboxState[]; lease?: string };
+export type SandboxFilter = {
+  labels?: Record<string, string>;
+  states?: SandboxState[];
+  lease?: string;
+  owner?: string;
+};
 
 /** Rows read at once while a filtered list is made. */
 const SCAN_ROWS = 500;
+
+/** A condition with two parameters: the key's id, or twice null for any. */
+const OF_OWNER = '(? IS NULL OR key_id = ?)';
 
 /** The table of sandboxes: written before anything is answered. */
 export class SandboxTable {
@@ -31,8 +39,10 @@ export class SandboxTable {
     this.#get = db.prepare('SELECT body FROM sandboxes WHERE id = ?');
     this.#delete = db.prepare('DELETE FROM sandboxes WHERE id = ?');
     this.#live = db.prepare('SELECT body FROM sandboxes WHERE live = 1 ORDER BY id');
-    this.#before = db.prepare('SELECT body FROM sandboxes WHERE id < ? ORDER BY id DESC LIMIT ?');
-    this.#liveBefore = db.prepare('SELECT body FROM sandboxes WHERE live = 1 AND id < ? ORDER BY id DESC LIMIT ?');
+    this.#before = db.prepare(`SELECT body FROM sandboxes WHERE id < ? AND ${OF_OWNER} ORDER BY id DESC LIMIT ?`);
+    this.#liveBefore = db.prepare(
+      `SELECT body FROM sandboxes WHERE live = 1 AND id < ? AND ${OF_OWNER} ORDER BY id DESC LIMIT ?`,
+    );
     this.#ofLease = db.prepare('SELECT body FROM sandboxes WHERE lease = ? AND id < ? ORDER BY id DESC LIMIT ?');
     this.#total = db.prepare("SELECT seq FROM sqlite_sequence WHERE name = 'sandboxes'");
     this.#surplus = db.prepare(
@@ -88,7 +98,8 @@ export class SandboxTable {
   #scan(filter: SandboxFilter, from: string) {
     if (filter.lease) return this.#ofLease.all(filter.lease, from, SCAN_ROWS);
     const onlyLive = filter.states?.length && filter.states.every(isLive);
-    return (onlyLive ? this.#liveBefore : this.#before).all(from, SCAN_ROWS);
+    const owner = filter.owner ?? null;
+    return (onlyLive ? this.#liveBefore : this.#before).all(from, owner, owner, SCAN_ROWS);
   }
 
   /** All that were ever made here. */
@@ -106,6 +117,7 @@ export class SandboxTable {
 export function matches(row: SandboxRow, filter: SandboxFilter): boolean {
   if (filter.states && filter.states.length > 0 && !filter.states.includes(row.state)) return false;
   if (filter.lease && row.lease !== filter.lease) return false;
+  if (filter.owner !== undefined && row.keyId !== filter.owner) return false;
   return Object.entries(filter.labels ?? {}).every(([key, value]) => row.labels[key] === value);
 }
 
