@@ -85,9 +85,10 @@ function cgroupPids(id: string): number[] {
 
 /** Dying cgroups and deleted subvolumes go with a delay: ask for reclaim and wait (bounded) until the counts stop falling below `floor`. */
 async function settledInventory(bed: Testbed, floor?: Inventory): Promise<Inventory> {
+  bed.http.disconnect();
   let last = inventory(bed);
   for (let i = 0; i < 30; i++) {
-    shell('sync; echo 2 > /proc/sys/vm/drop_caches');
+    shell('sync; echo 3 > /proc/sys/vm/drop_caches');
     await sleep(1000);
     const now = inventory(bed);
     const same = (Object.keys(now) as (keyof Inventory)[]).every((key) => now[key] === last[key]);

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/keyctl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -59,6 +60,8 @@ int role_become_init(int keepFd) {
   if (nullFd < 0) return -errno;
   fcntl(nullFd, F_SETFD, FD_CLOEXEC);
   prctl(PR_SET_DUMPABLE, 0);
+  /* A session keyring of its own, so that nothing in here possesses the host's (keyctl(2)). A kernel may have none. */
+  if (pid1) syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, NULL);
   if (!pid1) prctl(PR_SET_CHILD_SUBREAPER, 1);
   umask(022);
   procFd = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);

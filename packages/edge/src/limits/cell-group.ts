@@ -11,7 +11,7 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import type { Limits } from '@vivarium/protocol';
-import { CPU_PERIOD_US, cpusToQuotaUs, weightToShares } from './convert.ts';
+import { CPU_PERIOD_US, cpusToQuotaUs, isCpuQuotaNeeded, weightToShares } from './convert.ts';
 import { mustEmpty } from './dying-groups.ts';
 import type { Controller, Hierarchy } from './hierarchy.ts';
 
@@ -101,11 +101,9 @@ export class CellGroup {
 
   #limitV1(limits: Limits): void {
     const cpu = this.dir('cpu');
-    if (cpu) {
-      write(`${cpu}/cpu.shares`, `${weightToShares(limits.cpuWeight)}`);
-      quietly(() => write(`${cpu}/cpu.cfs_period_us`, `${CPU_PERIOD_US}`));
-      write(`${cpu}/cpu.cfs_quota_us`, `${cpusToQuotaUs(limits.cpus)}`);
-    }
+    if (cpu) write(`${cpu}/cpu.shares`, `${weightToShares(limits.cpuWeight)}`);
+    // A new group's period is CPU_PERIOD_US already.
+    if (cpu && isCpuQuotaNeeded(limits.cpus)) write(`${cpu}/cpu.cfs_quota_us`, `${cpusToQuotaUs(limits.cpus)}`);
     const memory = this.dir('memory')!;
     write(`${memory}/memory.limit_in_bytes`, `${limits.memoryMiB * MIB}`);
     // Without swap accounting the file is missing.
@@ -117,7 +115,7 @@ export class CellGroup {
     const dir = this.dirs[0]!;
     if (controllers.includes('cpu')) {
       write(`${dir}/cpu.weight`, `${limits.cpuWeight}`);
-      write(`${dir}/cpu.max`, `${cpusToQuotaUs(limits.cpus)} ${CPU_PERIOD_US}`);
+      if (isCpuQuotaNeeded(limits.cpus)) write(`${dir}/cpu.max`, `${cpusToQuotaUs(limits.cpus)} ${CPU_PERIOD_US}`);
     }
     if (controllers.includes('memory')) {
       write(`${dir}/memory.max`, `${limits.memoryMiB * MIB}`);

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { cpusToQuotaUs, parseKeyed, weightToShares } from './convert.ts';
+import { cpusToQuotaUs, isCpuQuotaNeeded, parseKeyed, weightToShares } from './convert.ts';
 
 test('the default weight is the default of cgroup v1 shares', () => {
   assert.equal(weightToShares(100), 1024);
@@ -21,6 +21,13 @@ test('a quota is microseconds per tenth of a second, never below what the kernel
   assert.equal(cpusToQuotaUs(2), 200_000);
   assert.equal(cpusToQuotaUs(0.5), 50_000);
   assert.equal(cpusToQuotaUs(0.001), 1_000);
+});
+
+test('a quota of all CPUs or more binds nobody', () => {
+  assert.deepEqual(
+    [0.5, 1.99, 2, 3].map((cpus) => isCpuQuotaNeeded(cpus, 2)),
+    [true, true, false, false],
+  );
 });
 
 test('keyed files are read line by line', () => {

@@ -1,3 +1,5 @@
+import { cpus as listCpus } from 'node:os';
+
 /** Period of the CPU quota, the kernel's default. */
 export const CPU_PERIOD_US = 100_000;
 /** The kernel takes no quota below 1 ms. */
@@ -13,6 +15,14 @@ export function cpusToQuotaUs(cpus: number): number {
   return Math.max(CPU_QUOTA_MIN_US, Math.round(cpus * CPU_PERIOD_US));
 }
 
+/**
+ * Can a quota of that many CPUs ever bind on a machine of `machineCpus`? Each write of one makes the scheduler walk all groups of
+ * the machine (tg_set_cfs_bandwidth in kernel/sched/core.c): milliseconds when thousands of cells live.
+ */
+export function isCpuQuotaNeeded(cpus: number, machineCpus = cpuCount()): boolean {
+  return cpus < machineCpus;
+}
+
 /** `key value` lines, as in memory.stat, cpu.stat, pids.events. */
 export function parseKeyed(text: string): Map<string, number> {
   const values = new Map<string, number>();
@@ -21,4 +31,12 @@ export function parseKeyed(text: string): Map<string, number> {
     if (space > 0) values.set(line.slice(0, space), Number(line.slice(space + 1)));
   }
   return values;
+}
+
+let count: number | undefined;
+
+/** CPUs that are online; read once, for it costs a look into /proc. */
+function cpuCount(): number {
+  count ??= listCpus().length;
+  return count;
 }

@@ -78,7 +78,9 @@ function crunArguments(runDir: string, id: string): string[] {
   const log = ['--log', paths.log(runDir, id), '--log-format', 'text'];
   const node = ['crun', '--cgroup-manager=disabled', '--root', paths.crunState(runDir), ...log];
   const config = ['--config', paths.config(runDir, id), '--bundle', paths.bundles(runDir)];
-  return [...node, 'run', '-d', ...config, '--pid-file', paths.pidFile(runDir, id), '--preserve-fds', '1', id];
+  const files = ['--pid-file', paths.pidFile(runDir, id), '--preserve-fds', '1'];
+  // viv-init gives itself a nameless session keyring: for a named one the kernel walks through those of all cells.
+  return [...node, 'run', '-d', '--no-new-keyring', ...config, ...files, id];
 }
 
 function asNodeFull(error: unknown): unknown {
