@@ -1,4 +1,5 @@
 import {
+  type ClientRequest,
   createServer,
   Agent as HttpAgent,
   request as httpRequest,
@@ -12,24 +13,13 @@ import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
 import type { Duplex } from 'node:stream';
 import { pipeline } from 'node:stream';
 import { VivError } from '@vivarium/protocol';
+import { endToEnd, framing, headersFromInside, reachPath } from './reach-request.ts';
 import { reachToken } from './reach-token.ts';
 import { overLimit, type ReachUse } from './reach-use.ts';
 import type { Traffic } from './traffic.ts';
 
 const CONNECT_MS = 30_000;
 const PATH_JOURNAL_CHARS = 2000;
-/** RFC 9110, 7.6.1: they concern one connection only. */
-const HOP_BY_HOP = new Set([
-  'connection',
-  'keep-alive',
-  'proxy-authenticate',
-  'proxy-authorization',
-  'proxy-connection',
-  'te',
-  'trailer',
-  'transfer-encoding',
-  'upgrade',
-]);
 
 type Connection = {
   use: ReachUse;
@@ -70,13 +60,24 @@ export class ReachProxy {
     const { use } = connection;
     const journal = journalCall(connection, request);
     if (use.bytes > use.reach.maxBytes) return refuse(response, overLimit(use), journal);
-    const upstream = this.#request(use, request, {});
+    let upstream: ClientRequest;
+    try {
+      upstream = this.#request(use, request, framing(request));
+    } catch (error) {
+      return refuse(response, VivError.from(error), journal);
+    }
     upstream.on('response', (answer) => {
-      response.writeHead(
-        answer.statusCode ?? 502,
-        answer.statusMessage,
-        endToEnd(answer.headers) as IncomingHttpHeaders,
-      );
+      try {
+        response.writeHead(
+          answer.statusCode ?? 502,
+          answer.statusMessage,
+          endToEnd(answer.headers) as IncomingHttpHeaders,
+        );
+      } catch (cause) {
+        // A status of 42, say: it ends its own request and nothing else.
+        upstream.destroy();
+        return refuse(response, unavailable(use, cause), journal);
+      }
       response.flushHeaders();
       pipeline(answer, response, () => journal(answer.statusCode ?? 0));
     });
@@ -93,7 +94,12 @@ export class ReachProxy {
     const { use } = connection;
     const journal = journalCall(connection, request);
     if (use.bytes > use.reach.maxBytes) return refuseUpgrade(socket, overLimit(use), journal);
-    const upstream = this.#request(use, request, { connection: 'Upgrade', upgrade: request.headers.upgrade ?? '' });
+    let upstream: ClientRequest;
+    try {
+      upstream = this.#request(use, request, { connection: 'Upgrade', upgrade: request.headers.upgrade ?? '' });
+    } catch (error) {
+      return refuseUpgrade(socket, VivError.from(error), journal);
+    }
     upstream.on('upgrade', (answer, other, otherHead) => {
       socket.write(statusHead(answer));
       if (otherHead.length > 0) socket.write(otherHead);
@@ -118,10 +124,10 @@ export class ReachProxy {
       hostname: url.hostname.replace(/^\[|\]$/g, ''),
       port: url.port || (secure ? 443 : 80),
       method: request.method,
-      path: url.pathname.replace(/\/$/, '') + (request.url ?? '/'),
+      path: reachPath(url.pathname, request.url ?? '/'),
       agent: secure ? this.#https : this.#http,
       headers: {
-        ...own(endToEnd(request.headers)),
+        ...headersFromInside(request.headers, Object.keys(reach.headers ?? {})),
         ...extra,
         ...reach.headers,
         host: url.host,
@@ -139,21 +145,6 @@ export class ReachProxy {
     });
     return upstream;
   }
-}
-
-/** Without what concerns the one connection, also what its Connection header names. */
-function endToEnd(headers: IncomingHttpHeaders): Record<string, string | string[]> {
-  const named = new Set((headers.connection ?? '').toLowerCase().split(/\s*,\s*/));
-  const kept: Record<string, string | string[]> = {};
-  for (const [name, value] of Object.entries(headers)) {
-    if (value !== undefined && !HOP_BY_HOP.has(name) && !named.has(name)) kept[name] = value;
-  }
-  return kept;
-}
-
-/** What only we may say is not taken from the sandbox. */
-function own(headers: Record<string, string | string[]>): Record<string, string | string[]> {
-  return Object.fromEntries(Object.entries(headers).filter(([name]) => !name.startsWith('x-vivarium-')));
 }
 
 function statusHead(answer: IncomingMessage): string {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { Agent, createServer, type IncomingMessage, request, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { type AddressInfo, createServer as createTcpServer } from 'node:net';
 import { type Duplex, duplexPair } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { after, before, test } from 'node:test';
@@ -116,6 +116,127 @@ test('a call reaches the endpoint with its secrets; forged and hop-by-hop header
     ['/v1/chat?x=1', 201, true, true],
   );
   inside.close();
+});
+
+/** An endpoint that answers every request head with `ok` and keeps all that came, connection by connection. */
+async function recorder() {
+  const connections: string[] = [];
+  const server = createTcpServer((socket) => {
+    const index = connections.push('') - 1;
+    socket.on('error', () => {});
+    socket.on('data', (chunk) => {
+      connections[index] += chunk.toString('latin1');
+      if (/\r\n\r\n|^0\r\n/m.test(chunk.toString('latin1')))
+        socket.write('HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok');
+    });
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  return {
+    connections,
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    close: () => server.close(),
+  };
+}
+
+/** Writes bytes and reads one answer's first line. */
+async function raw(inside: Awaited<ReturnType<typeof sandbox>>, bytes: string): Promise<string> {
+  const stream = inside.connect();
+  stream.write(bytes, 'latin1');
+  for await (const chunk of stream) return String(chunk).split('\r\n')[0]!;
+  return '';
+}
+
+const SMUGGLED = 'GET /smuggled HTTP/1.1\r\nHost: x\r\nX-Vivarium-Sandbox: forged\r\n\r\n';
+
+for (const [name, head, body] of [
+  ['a GET with chunks', 'Transfer-Encoding: chunked', `${SMUGGLED.length.toString(16)}\r\n${SMUGGLED}\r\n0\r\n\r\n`],
+  ['a GET with a length', `Content-Length: ${SMUGGLED.length}`, SMUGGLED],
+  [
+    'a length that Connection names',
+    `Content-Length: ${SMUGGLED.length}\r\nConnection: keep-alive, content-length`,
+    SMUGGLED,
+  ],
+] as const) {
+  test(`a body is never taken for a next request: ${name}`, async () => {
+    const bodies: string[] = [];
+    const paths: string[] = [];
+    answer = (request, response) => {
+      paths.push(request.url!);
+      void text(request).then((body) => bodies.push(body) && response.end('ok'));
+    };
+    const inside = await sandbox();
+    assert.equal(await raw(inside, `GET /first HTTP/1.1\r\nHost: x\r\n${head}\r\n\r\n${body}`), 'HTTP/1.1 200 OK');
+    assert.equal((await inside.call('/second')).body, 'ok');
+    assert.deepEqual([paths, bodies[0]], [['/first', '/second'], SMUGGLED]);
+    inside.close();
+  });
+}
+
+test('a request to upgrade announces no body that never comes', async () => {
+  const endpoint = await recorder();
+  const inside = await sandbox({ url: endpoint.url });
+  const head = 'Connection: Upgrade\r\nUpgrade: x\r\nContent-Length: 500';
+  await raw(inside, `GET /up HTTP/1.1\r\nHost: x\r\n${head}\r\n\r\n`);
+  assert.match(endpoint.connections[0]!, /^GET \/up /);
+  assert.doesNotMatch(endpoint.connections[0]!, /content-length/i);
+  inside.close();
+  endpoint.close();
+});
+
+test('only what is below the named path is reached, however the way out is spelled', async () => {
+  const paths: string[] = [];
+  answer = (request, response) => {
+    paths.push(request.url!);
+    response.end('ok');
+  };
+  const inside = await sandbox({ url: `${url}/v1` });
+  const line = (target: string) => raw(inside, `GET ${target} HTTP/1.1\r\nHost: x\r\n\r\n`);
+  const ways = [
+    '/../admin',
+    '/a/..',
+    '/%2e%2e/admin',
+    '/%252e%252E/admin',
+    '/..%2fadmin',
+    '/\\..\\admin',
+    '/..;/admin',
+  ];
+  for (const way of [...ways, 'http://other.example/../admin'])
+    assert.equal(await line(way), 'HTTP/1.1 403 Forbidden', way);
+  assert.deepEqual(paths, []);
+  for (const way of ['/a..b/...?q=/../x', 'http://other.example/x', 'http://other.example?q', '/%zz'])
+    assert.equal(await line(way), 'HTTP/1.1 200 OK', way);
+  assert.deepEqual(paths, ['/v1/a..b/...?q=/../x', '/v1/x', '/v1/?q', '/v1/%zz']);
+  assert.equal(await raw(inside, 'OPTIONS * HTTP/1.1\r\nHost: x\r\n\r\n'), 'HTTP/1.1 403 Forbidden');
+  assert.equal(await raw(inside, 'CONNECT other.example:80 HTTP/1.1\r\nHost: x\r\n\r\n'), '');
+  inside.close();
+});
+
+test('headers of ours are not forged by another spelling of their names', async () => {
+  let seen: IncomingMessage | undefined;
+  answer = (request, response) => {
+    seen = request;
+    response.end();
+  };
+  const inside = await sandbox({ headers: { 'X-Team-Id': 'ours' } });
+  await inside.call('/', {
+    headers: { x_vivarium_sandbox: 'forged', X_Team_Id: 'forged', 'x-team-id': 'forged', ok_: '1' },
+  });
+  const { x_vivarium_sandbox, x_team_id, ok_, 'x-team-id': team } = seen!.headers;
+  assert.deepEqual([x_vivarium_sandbox, x_team_id, ok_, team], [undefined, undefined, '1', 'ours']);
+  inside.close();
+});
+
+test('an answer with an impossible status ends its own request only', async () => {
+  const odd = createTcpServer((socket) =>
+    socket.once('data', () => socket.end('HTTP/1.1 042 Odd\r\nContent-Length: 0\r\n\r\n')),
+  );
+  odd.listen(0, '127.0.0.1');
+  await once(odd, 'listening');
+  const inside = await sandbox({ url: `http://127.0.0.1:${(odd.address() as AddressInfo).port}` });
+  assert.equal((await inside.call('/')).status, 502);
+  inside.close();
+  odd.close();
 });
 
 test('events of a stream arrive while it is open', async () => {
