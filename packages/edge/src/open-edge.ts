@@ -107,7 +107,7 @@ function makeContext(options: EdgeOptions): EdgeContext {
     newId: createIdSource(clock, random),
     log,
     limits,
-    registry: new Registry(join(stateDir, 'edge.db')),
+    registry: new Registry(join(stateDir, 'edge.db'), clock),
     files: new DescriptorCache(),
     deadlines: new Deadlines(clock),
     drivers: new Map(drivers.map((driver) => [driver.kind, driver])),

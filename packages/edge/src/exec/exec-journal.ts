@@ -4,7 +4,7 @@ import { journalPath } from '../journal/journal.ts';
 import { readRecords } from '../journal/journal-file.ts';
 import { KeptOutput } from '../journal/kept-output.ts';
 import type { EndedExec } from './ended-execs.ts';
-import { type ExecEndData, execOf, outputPath } from './exec-record.ts';
+import { type ExecEndData, execOf, outputPath, whole } from './exec-record.ts';
 
 type Pair = { start: JournalRecord; end?: JournalRecord };
 
@@ -32,6 +32,16 @@ export async function listExecs(sandbox: string, dir: string, afterSeq: number, 
     if (pairs.size >= limit && waiting.size === 0) break;
   }
   return [...pairs.values()].map(({ start, end }) => execOf(sandbox, start, end));
+}
+
+/** A command whose end was never written down, with the output that is on file. */
+export function lostExec(sandbox: string, dir: string, files: DescriptorCache, start: JournalRecord): EndedExec {
+  const kept = (stream: 1 | 2) =>
+    KeptOutput.resume(outputPath(dir, start.exec!, stream), files, Number.MAX_SAFE_INTEGER);
+  const [stdout, stderr] = [kept(1), kept(2)];
+  const summary = ({ size }: KeptOutput) => ({ bytes: size, keptBytes: size, truncated: true, sha256: null });
+  const exec = { ...whole(execOf(sandbox, start)), stdout: summary(stdout), stderr: summary(stderr) };
+  return { exec, stdout, stderr };
 }
 
 /** An ended command with what was kept of its output. */

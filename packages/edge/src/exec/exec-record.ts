@@ -98,6 +98,13 @@ export function execOf(sandbox: string, start: JournalRecord, end?: JournalRecor
   };
 }
 
+/** A command that nobody runs any more and whose end is not on file: the disk was full when its sandbox ended. */
+export function whole(exec: Exec): Exec {
+  if (exec.state === 'ended') return exec;
+  const outcome: Outcome = { type: 'sandbox_lost' };
+  return { ...exec, state: 'ended', outcome, exitCode: 125, message: 'its end could not be written down' };
+}
+
 /** File that keeps a stream of an exec: 0 what is fed to stdin, 1 stdout, 2 stderr. */
 export function outputPath(sandboxDir: string, exec: string, stream: 0 | 1 | 2): string {
   return join(sandboxDir, 'out', `${exec}.${stream}`);

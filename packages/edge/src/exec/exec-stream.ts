@@ -16,7 +16,7 @@ export class LiveExecStream implements ExecStream {
       onGap: (start: number, end: number) => options.onGap(sub, start, end),
     });
     this.#readers = [exec.stdout.attach(from.stdout, handlers(1)), exec.stderr.attach(from.stderr, handlers(2))];
-    this.done = Promise.all([exec.ended, ...this.#readers.map((reader) => reader.done)]).then(() => exec.view());
+    this.done = Promise.all([exec.recorded, ...this.#readers.map((reader) => reader.done)]).then(() => exec.view());
   }
 
   get exec(): Exec {

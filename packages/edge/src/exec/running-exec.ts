@@ -1,5 +1,5 @@
 import type { Cancel } from '@vivarium/core';
-import type { Exec, JournalRecord, VivError } from '@vivarium/protocol';
+import { type Exec, type JournalRecord, VivError } from '@vivarium/protocol';
 import type { CellProcess, ProcessExit, ProcessFailure, ProcessHandlers } from '../cell/cell-process.ts';
 import type { CommandGroup, Counters } from '../drivers/driver.ts';
 import { KeptOutput } from '../journal/kept-output.ts';
@@ -11,6 +11,8 @@ import { OutputChannel } from './output-channel.ts';
 
 /** How long a killed command may take to be gone before the edge stops waiting for its exit. */
 const KILL_WAIT_MS = 10_000;
+/** How often the end record is tried again while the disk is full. */
+const RECORD_AGAIN_MS = 1000;
 
 /**
  * A command from its start record to its end record. The guest keeps output and exit status until we release it, and we release it
@@ -32,6 +34,9 @@ export class RunningExec {
   group: CommandGroup | null = null;
   endRecord: JournalRecord | null = null;
   #resolveEnded!: () => void;
+  /** The end record that the disk did not take yet. */
+  #unwritten: ExecEndData | null = null;
+  readonly #stuck = Promise.withResolvers<never>();
   #running = false;
   #cause: Cause | null = null;
   #causeMessage: string | null = null;
@@ -56,6 +61,7 @@ export class RunningExec {
     this.ended = new Promise((resolve) => {
       this.#resolveEnded = resolve;
     });
+    this.#stuck.promise.catch(() => {});
     if (this.asked.pty) this.stderr.end();
     this.#startedMs = Date.parse(start.at);
     this.#timeoutLeftMs = this.asked.timeoutMs;
@@ -73,6 +79,14 @@ export class RunningExec {
     if (this.box.row.state === 'running') this.resumeTimer();
   }
 
+  /**
+   * Resolves once the end record is on file. Rejects `node_disk_full` when the command is over and that can't be written down yet: its
+   * state stays as it was, the guest keeps exit and output, and the record is tried again until it is on file.
+   */
+  get recorded(): Promise<void> {
+    return Promise.race([this.ended, this.#stuck.promise]);
+  }
+
   /** As the API shows it now. */
   view(): Exec {
     const exec = execOf(this.box.id, this.start, this.endRecord ?? undefined);
@@ -88,7 +102,7 @@ export class RunningExec {
 
   /** Ends the command and all it started, and says why. Resolves when it has ended. */
   async end(cause: Cause): Promise<void> {
-    if (this.#cause || this.#finishing) return this.ended;
+    if (this.#cause || this.#finishing) return this.recorded;
     this.#cause = cause;
     const unstick = this.box.context.clock.after(KILL_WAIT_MS, () => void this.#finish({ kind: 'unknown' }));
     try {
@@ -101,8 +115,7 @@ export class RunningExec {
       );
       this.process?.killTree();
     }
-    await this.ended;
-    unstick();
+    await this.recorded.finally(unstick);
   }
 
   /** The sandbox goes away now: what is known is written down, nothing is waited for. */
@@ -129,9 +142,8 @@ export class RunningExec {
   resumeTimer(): void {
     if (this.#timeoutLeftMs === null || this.#timer || this.#finishing) return;
     this.#timerSetMs = this.box.context.clock.now();
-    const deadline = this.box.context.deadlines.add(
-      this.#timerSetMs + Math.max(0, this.#timeoutLeftMs),
-      () => void this.end('timeout'),
+    const deadline = this.box.context.deadlines.add(this.#timerSetMs + Math.max(0, this.#timeoutLeftMs), () =>
+      this.#endFor('timeout'),
     );
     this.#timer = () => this.box.context.deadlines.cancel(deadline);
   }
@@ -163,7 +175,12 @@ export class RunningExec {
     (chan === 1 ? this.stdout : this.stderr).push(chunk);
     this.box.context.metrics.outputBytes.inc(chunk.length);
     const limit = this.asked.outputLimitBytes;
-    if (limit !== null && this.stdout.received + this.stderr.received > limit) void this.end('output_limit');
+    if (limit !== null && this.stdout.received + this.stderr.received > limit) this.#endFor('output_limit');
+  }
+
+  /** Whoever waits for the command hears of a failure. */
+  #endFor(cause: Cause): void {
+    this.end(cause).catch(() => {});
   }
 
   #onEof(chan: 1 | 2): void {
@@ -204,18 +221,30 @@ export class RunningExec {
     this.#finishing = true;
     if (this.endRecord) return;
     this.pauseTimer();
-    const data = this.#endData(ending, signs, error);
+    this.#write(this.#unwritten ?? this.#endData(ending, signs, error));
+  }
+
+  #write(data: ExecEndData): void {
+    const { box } = this;
+    if (this.endRecord || box.journal.closed) return;
     try {
-      this.endRecord = this.box.journal.append({ type: 'exec_end', exec: this.id, data });
+      this.endRecord = box.journal.append({ type: 'exec_end', exec: this.id, data });
     } catch (failure) {
-      this.box.context.log.error(
-        { err: failure, exec: this.id },
-        'the end of a command could not be journalled; the guest keeps it',
-      );
-      return this.#ended();
+      return this.#writeLater(data, VivError.from(failure));
     }
     this.#ended();
     this.#release();
+  }
+
+  #writeLater(data: ExecEndData, failure: VivError): void {
+    const { context, row } = this.box;
+    if (!this.#unwritten)
+      context.log.error({ err: failure, exec: this.id }, 'the end of a command can’t be journalled yet');
+    this.#unwritten = data;
+    this.#stuck.reject(failure);
+    // With its sandbox everything goes, also what could not be written down.
+    if (row.state === 'ending') this.#ended();
+    else context.clock.after(RECORD_AGAIN_MS, () => context.closed || this.#write(data));
   }
 
   #ended(): void {

@@ -13,7 +13,8 @@ import type { EdgeContext } from '../lifecycle/context.ts';
 import { requireBox, requireRow } from '../lifecycle/find.ts';
 import type { EndedExec } from './ended-execs.ts';
 import { EndedExecStream } from './ended-stream.ts';
-import { endedExec, findExec, listExecs } from './exec-journal.ts';
+import { endedExec, findExec, listExecs, lostExec } from './exec-journal.ts';
+import { whole } from './exec-record.ts';
 import { LiveExecStream } from './exec-stream.ts';
 import type { RunningExec } from './running-exec.ts';
 import { signalNumber } from './signal-number.ts';
@@ -34,7 +35,7 @@ export class Execs implements ExecService {
     await ready;
     if ('endRecord' in exec) {
       if (start.detach) return result({ exec: exec.view(), stdout: exec.stdout.kept, stderr: exec.stderr.kept });
-      await exec.ended;
+      await exec.recorded;
       return result(ended(exec));
     }
     return result(exec);
@@ -89,7 +90,10 @@ export class Execs implements ExecService {
     const after = page.cursor === undefined ? -1 : Number(decodeCursor(page.cursor));
     const box = this.#context.boxes.get(sandbox);
     const execs = await listExecs(sandbox, this.#dir(sandbox), after, page.limit + 1);
-    const current = execs.map((exec) => box?.execs.get(exec.id)?.view() ?? exec);
+    const { endedExecs } = this.#context;
+    const current = execs.map(
+      (exec) => box?.execs.get(exec.id)?.view() ?? endedExecs.get(sandbox, exec.id)?.exec ?? whole(exec),
+    );
     return pageOf(current, page.limit, ({ seq }) => String(seq));
   }
 
@@ -144,9 +148,8 @@ export class Execs implements ExecService {
     if (remembered) return remembered;
     const dir = this.#dir(sandbox);
     const { start, end } = await findExec(sandbox, dir, id);
-    if (!end)
-      throw new VivError('exec_not_found', `the end of exec ${id} was not recorded`, { details: { sandbox, id } });
-    const found = endedExec(sandbox, dir, this.#context.files, start, end);
+    const { files } = this.#context;
+    const found = end ? endedExec(sandbox, dir, files, start, end) : lostExec(sandbox, dir, files, start);
     this.#context.endedExecs.put(found);
     return found;
   }

@@ -59,7 +59,7 @@ async function bringUp(exec: RunningExec, spawn: () => Promise<RunningExec['proc
   } catch (thrown) {
     const error = VivError.from(thrown);
     // execve failed: the exec has ended with 126 or 127, which onFail wrote down.
-    if (error.details.stage === 6) return exec.ended;
+    if (error.details.stage === 6) return exec.recorded;
     throw refuse(exec, namingUser(exec, error));
   }
   exec.began();

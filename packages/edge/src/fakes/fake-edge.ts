@@ -12,7 +12,7 @@ import { FakeImages } from './fake-images.ts';
 
 /** A real edge over fake cells and a clock that the test moves. `restart` does what a kill -9 and a new start do. */
 export class FakeEdge {
-  readonly stateDir = mkdtempSync(join(tmpdir(), 'viv-edge-'));
+  readonly stateDir: string;
   readonly driver = new FakeDriver();
   readonly images = new FakeImages();
   readonly clock = new FakeClock();
@@ -20,12 +20,13 @@ export class FakeEdge {
   #seed = 1;
   edge!: OpenEdge;
 
-  private constructor(limits: Partial<EdgeLimits>) {
+  private constructor(limits: Partial<EdgeLimits>, stateDir: string) {
+    this.stateDir = stateDir;
     this.#limits = { minFreeDiskBytes: 0, minFreeMemoryBytes: 0, ...limits };
   }
 
-  static async open(limits: Partial<EdgeLimits> = {}): Promise<FakeEdge> {
-    const fake = new FakeEdge(limits);
+  static async open(limits: Partial<EdgeLimits> = {}, stateDir?: string): Promise<FakeEdge> {
+    const fake = new FakeEdge(limits, stateDir ?? mkdtempSync(join(tmpdir(), 'viv-edge-')));
     await fake.#open();
     return fake;
   }

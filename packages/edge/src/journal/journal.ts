@@ -121,12 +121,13 @@ export class Journal {
   }
 
   #write(line: Buffer): void {
-    const fd = this.#files.get(this.path);
+    let fd: number | undefined;
     try {
+      fd = this.#files.get(this.path);
       for (let done = 0; done < line.length; ) done += writeSync(fd, line, done);
       this.#bytes += line.length;
     } catch (error) {
-      ftruncateSync(fd, this.#bytes);
+      if (fd !== undefined) ftruncateSync(fd, this.#bytes);
       throw diskError(error, this.path);
     }
   }

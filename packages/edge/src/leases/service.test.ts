@@ -47,7 +47,7 @@ test('what an expired lease still owned when the edge died is ended at the next 
   const lease = own.edge.leases.create({ graceS: 60, onExpire: 'kill' }, owner);
   const { id } = await own.create({ lease: lease.id });
   await own.edge.close();
-  const registry = new Registry(join(own.stateDir, 'edge.db'));
+  const registry = new Registry(join(own.stateDir, 'edge.db'), own.clock);
   registry.leases.delete(lease.id);
   registry.close();
   await own.open();

@@ -48,7 +48,7 @@ export class Leases implements LeaseService {
       onExpire: request.onExpire,
       createdAt: clock.now(),
     };
-    registry.leases.insert(row);
+    registry.write(() => registry.leases.insert(row));
     return this.#view(this.#enter(row, newClaim(row.graceMs, clock.now())));
   }
 
@@ -153,7 +153,12 @@ export class Leases implements LeaseService {
   #forget(id: string): void {
     this.#context.deadlines.cancel(this.#entries.get(id)?.deadline);
     this.#entries.delete(id);
-    this.#context.registry.leases.delete(id);
+    try {
+      this.#context.registry.leases.delete(id);
+    } catch (err) {
+      // It owns nothing then; a restart gives it one more grace time.
+      this.#context.log.error({ err, lease: id }, 'the end of a lease could not be written down');
+    }
   }
 
   #entry(id: string): Entry {

@@ -6,6 +6,7 @@ import { Box, sandboxDir } from './box.ts';
 import { openBoxCell, watchEnd } from './connect.ts';
 import type { EdgeContext } from './context.ts';
 import { closeBox, endBox, finishEnding } from './end.ts';
+import { releaseKey } from './release-key.ts';
 import { armTimeouts } from './timeouts.ts';
 
 const ADOPT_AT_ONCE = 32;
@@ -84,7 +85,7 @@ function forgetCreate(box: Box): false {
     error: 'the node restarted while it was being created',
     errorCode: 'connection_lost',
   });
-  box.context.registry.idempotency.forget(box.id);
+  releaseKey(box.context, box.id);
   closeBox(box, box.row.state === 'ending' ? 'ended' : 'failed');
   return false;
 }

@@ -67,20 +67,22 @@ export class Box {
   }
 
   /**
-   * Takes the step, with other changes of the row; on disk and told when it returns. When it can't be written down, it is not taken;
-   * except for ending, which frees what a full disk needs: that goes on, and the next start finds the cell gone.
+   * Takes the step, with other changes of the row; on disk and told when it returns. A step that begins something is not taken when it
+   * can't be written down (`node_disk_full`). One that says how it went, and ending, which frees what a full disk needs, is taken and
+   * written when there is room; a start before that finds out by itself.
    */
   step(to: SandboxState, change: Partial<SandboxRow> = {}): void {
-    checkStep(this.id, this.row.state, to);
+    const { state: from } = this.row;
+    checkStep(this.id, from, to);
     const next: SandboxRow = { ...this.row, ...change, state: to };
+    const { sandboxes } = this.context.registry;
     try {
-      this.context.registry.sandboxes.update(next);
+      sandboxes.update(next);
     } catch (error) {
-      if (to !== 'ending' && to !== 'ended' && to !== 'failed') throw diskError(error, 'edge.db');
-      this.context.log.error(
-        { err: error, sandbox: this.id, state: to },
-        'the end of a sandbox could not be written down',
-      );
+      if (from === 'creating' && to === 'running') throw diskError(error, 'edge.db');
+      if (to === 'pausing' || to === 'resuming') throw diskError(error, 'edge.db');
+      this.context.log.error({ err: error, sandbox: this.id, state: to }, 'a step can’t be written down yet');
+      sandboxes.updateLater(next);
     }
     Object.assign(this.row, next);
     const { endReason, error } = this.row;
@@ -90,7 +92,8 @@ export class Box {
 
   /** Changes the row without a step. */
   change(change: Partial<SandboxRow>): void {
-    this.context.registry.sandboxes.update({ ...this.row, ...change });
+    const { registry } = this.context;
+    registry.write(() => registry.sandboxes.update({ ...this.row, ...change }));
     Object.assign(this.row, change);
     this.context.hub.publish(toSandbox(this.row), this.row.keyId);
   }

@@ -6,6 +6,7 @@ import { Box, sandboxDir } from './box.ts';
 import { checkStillCreating, openBoxCell, watchEnd } from './connect.ts';
 import type { EdgeContext } from './context.ts';
 import { closeBox, stopCell } from './end.ts';
+import { releaseKey } from './release-key.ts';
 import { armTimeouts } from './timeouts.ts';
 
 /** What a fork starts from: another sandbox's scratch. */
@@ -104,7 +105,7 @@ async function undo(box: Box, error: VivError): Promise<VivError> {
   await box.handle
     ?.destroy()
     .catch((err) => context.log.error({ err, sandbox: box.id }, 'undoing a create failed; the next start sweeps it'));
-  context.registry.idempotency.forget(box.id);
+  releaseKey(context, box.id);
   if (row.state === 'ending') closeBox(box, 'ended');
   else {
     Object.assign(row, { endReason: 'create_failed', error: error.message, errorCode: error.code });

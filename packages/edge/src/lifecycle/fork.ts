@@ -4,6 +4,7 @@ import type { Box } from './box.ts';
 import type { Origin } from './create.ts';
 import { endBox } from './end.ts';
 import { whileFrozen } from './pause.ts';
+import { releaseKey } from './release-key.ts';
 
 export type Fork = {
   count: number;
@@ -35,7 +36,7 @@ export async function forkBox(
     const failed = made.find((result) => result.status === 'rejected');
     if (!failed) return boxes;
     await Promise.allSettled(boxes.map((each) => endBox(each, 'killed', 'another fork of the same call failed')));
-    for (const { row } of boxes) box.context.registry.idempotency.forget(row.id);
+    for (const { row } of boxes) releaseKey(box.context, row.id);
     throw failed.reason;
   } finally {
     await handle!.dropSnapshot(scratchFrom);

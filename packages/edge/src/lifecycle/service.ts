@@ -14,6 +14,7 @@ import {
 import type { Idempotency, Owner, PageOf, PageRequest, SandboxService } from '../edge.ts';
 import { journalPath, readPage } from '../journal/journal.ts';
 import { readRecords } from '../journal/journal-file.ts';
+import type { IdempotencyRow } from '../registry/idempotency-table.ts';
 import { type SandboxRow, toSandbox } from '../registry/sandbox-row.ts';
 import type { SandboxFilter } from '../registry/sandbox-table.ts';
 import { Admission } from './admission.ts';
@@ -39,7 +40,7 @@ export class Sandboxes implements SandboxService {
   }
 
   async create(request: SandboxCreate, owner: Owner, idempotency?: Idempotency): Promise<Sandbox> {
-    const before = idempotency && this.#context.registry.idempotency.get(owner.keyId, idempotency.key);
+    const before = idempotency && this.#before(owner, idempotency);
     if (before) return this.#repeat(before, idempotency);
     return toSandbox((await this.#make(request, owner, idempotency)).row, true);
   }
@@ -222,8 +223,18 @@ export class Sandboxes implements SandboxService {
     return createBox(this.#context, request, owner, idempotency, origin);
   }
 
+  /** What the key made before. One that failed, and whose key the disk did not let go then, is as if it had not been. */
+  #before(owner: Owner, { key }: Idempotency): IdempotencyRow | undefined {
+    const { registry, boxes } = this.#context;
+    const before = registry.idempotency.get(owner.keyId, key);
+    if (!before || boxes.has(before.sandbox) || registry.sandboxes.get(before.sandbox)?.state !== 'failed')
+      return before;
+    registry.write(() => registry.idempotency.forget(before.sandbox));
+    return undefined;
+  }
+
   /** The answer to a create that came before with the same key; waits for it when it is still under way. */
-  async #repeat(before: { requestHash: string; sandbox: string }, { key, requestHash }: Idempotency): Promise<Sandbox> {
+  async #repeat(before: IdempotencyRow, { key, requestHash }: Idempotency): Promise<Sandbox> {
     if (before.requestHash !== requestHash) {
       throw new VivError('idempotency_mismatch', `key "${key}" was used for another create`, {
         details: { sandbox: before.sandbox },

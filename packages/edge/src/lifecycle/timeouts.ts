@@ -3,6 +3,9 @@ import type { Box } from './box.ts';
 import { endBox } from './end.ts';
 import { pauseBox } from './pause.ts';
 
+/** A time-out that could not be carried out (the disk is full) is tried again after this. */
+const AGAIN_MS = 10_000;
+
 /** (Re-)arms TTL and idle time-out from the row. Called when it starts to run, resumes, or its times are changed. */
 export function armTimeouts(box: Box): void {
   const { deadlines } = box.context;
@@ -30,7 +33,10 @@ async function timedOut(box: Box, reason: EndReason): Promise<void> {
     if (box.row.onTimeout === 'kill') await endBox(box, reason);
     else await holdBox(box, reason);
   } catch (err) {
-    box.context.log.error({ err, sandbox: box.id, reason }, 'the time-out could not be carried out');
+    const { log, deadlines, clock } = box.context;
+    log.error({ err, sandbox: box.id, reason }, 'the time-out could not be carried out yet');
+    // Ending is tried again by itself; holding needs the disk.
+    if (!box.ending) box.ttl = deadlines.add(clock.now() + AGAIN_MS, () => void timedOut(box, reason));
   }
 }
 

@@ -1,4 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite';
+import type { Clock } from '@vivarium/core';
 import { diskError } from '../journal/journal.ts';
 import { openDatabase } from './database.ts';
 import { IdempotencyTable } from './idempotency-table.ts';
@@ -12,9 +13,9 @@ export class Registry {
   readonly idempotency: IdempotencyTable;
   readonly leases: LeaseTable;
 
-  constructor(path: string) {
+  constructor(path: string, clock: Clock) {
     this.#db = openDatabase(path);
-    this.sandboxes = new SandboxTable(this.#db);
+    this.sandboxes = new SandboxTable(this.#db, clock);
     this.idempotency = new IdempotencyTable(this.#db);
     this.leases = new LeaseTable(this.#db);
   }
@@ -41,7 +42,17 @@ export class Registry {
     }
   }
 
+  /** One change. Throws `node_disk_full` when the disk does not take it. */
+  write<T>(work: () => T): T {
+    try {
+      return work();
+    } catch (error) {
+      throw diskError(error, 'edge.db');
+    }
+  }
+
   close(): void {
+    this.sandboxes.close();
     this.#db.close();
   }
 }

@@ -1,7 +1,8 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
-import { isLive } from '@vivarium/core';
+import { type Clock, isLive } from '@vivarium/core';
 import type { SandboxState } from '@vivarium/protocol';
 import type { SandboxRow } from './sandbox-row.ts';
+import { UnsavedRows } from './unsaved-rows.ts';
 
 export type SandboxFilter = {
   labels?: Record<string, string>;
@@ -29,7 +30,10 @@ export class SandboxTable {
   readonly #total: StatementSync;
   readonly #surplus: StatementSync;
 
-  constructor(db: DatabaseSync) {
+  readonly #unsaved: UnsavedRows;
+
+  constructor(db: DatabaseSync, clock: Clock) {
+    this.#unsaved = new UnsavedRows(clock, (row) => this.#put(row));
     this.#insert = db.prepare(
       'INSERT INTO sandboxes (id, state, live, key_id, lease, ended_at, body) VALUES (?, ?, ?, ?, ?, ?, ?)',
     );
@@ -62,16 +66,32 @@ export class SandboxTable {
     );
   }
 
+  /** Throws what SQLite throws when the disk does not take it. */
   update(row: SandboxRow): void {
+    this.#put(row);
+    this.#unsaved.drop(row.id);
+  }
+
+  /** Writes it as soon as the disk takes it; until then it is read from memory. For what must not be refused. */
+  updateLater(row: SandboxRow): void {
+    this.#unsaved.add({ ...row });
+  }
+
+  close(): void {
+    this.#unsaved.close();
+  }
+
+  #put(row: SandboxRow): void {
     this.#update.run(row.state, isLive(row.state) ? 1 : 0, row.lease, row.endedAt, JSON.stringify(row), row.id);
   }
 
   get(id: string): SandboxRow | undefined {
-    return parse(this.#get.get(id));
+    return this.#unsaved.get(id) ?? parse(this.#get.get(id));
   }
 
   delete(id: string): void {
     this.#delete.run(id);
+    this.#unsaved.drop(id);
   }
 
   live(): SandboxRow[] {
@@ -85,7 +105,8 @@ export class SandboxTable {
     while (found.length < limit) {
       const rows = this.#scan(filter, from);
       for (const raw of rows) {
-        const row = parse(raw)!;
+        const read = parse(raw)!;
+        const row = this.#unsaved.get(read.id) ?? read;
         from = row.id;
         if (found.length < limit && matches(row, filter)) found.push(row);
       }
