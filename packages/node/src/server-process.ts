@@ -19,6 +19,12 @@ const CRASH_LOG_BYTES = 1024 * 1024;
 export type Started = { status: 'ready'; url: string };
 
 /**
+ * --expose-gc: for core/passing-memory.ts. --initial-heap-size: a small heap's first limits would make V8 collect all of it again and
+ * again while the first gibibytes pass; memory is only taken when used.
+ */
+const SERVER_FLAGS = ['--expose-gc', '--initial-heap-size=128', '--disable-warning=ExperimentalWarning'];
+
+/**
  * Starts the server in the holder's namespace, under the lock of the state directory, and waits for its word on descriptor
  * 3: ready with its URL, or the error that stopped it. `args` are those of server-options.ts. The caller waits for `exited` or lets go of `child` (unref).
  */
@@ -28,7 +34,7 @@ export async function startServer(paths: NodePaths, holder: ProcessRecord, args:
   const argv = [
     ...enterNamespace(holder),
     ...['flock', '--timeout', String(LOCK_WAIT_S), '--no-fork', '--conflict-exit-code', String(LOCKED), paths.lock],
-    ...[process.execPath, '--disable-warning=ExperimentalWarning', SERVER, ...args],
+    ...[process.execPath, ...SERVER_FLAGS, SERVER, ...args],
   ];
   const child = spawn(argv[0]!, argv.slice(1), {
     cwd: '/',

@@ -1,6 +1,7 @@
 import { type Entry, VivError } from '@vivarium/protocol';
 import { LIST_ITEMS_MAX } from '@vivarium/protocol/routes.ts';
 import { bytes, ndjson, withStatus } from './answer.ts';
+import { BodyChunks } from './body-chunks.ts';
 import type { Call, Handlers } from './call.ts';
 import { pathBytes } from './path.ts';
 import { parseRange } from './range.ts';
@@ -26,7 +27,7 @@ export const fileHandlers: Handlers<'file'> = {
       user,
       ...(mode !== undefined && { mode: Number.parseInt(mode, 8) }),
     };
-    return edge.files.write(params.id, at(query), req, options);
+    return edge.files.write(params.id, at(query), new BodyChunks(req), options);
   },
   'file.stat': ({ edge, params, query }) =>
     edge.files.stat(params.id, at(query), { user: query.user, follow: query.follow }),
@@ -67,7 +68,7 @@ export const fileHandlers: Handlers<'file'> = {
       'content-type': 'application/x-tar',
     }),
   'file.unarchive': ({ edge, params, query, req }) =>
-    edge.files.unarchive(params.id, at(query), req, { user: query.user, owner: query.owner }),
+    edge.files.unarchive(params.id, at(query), new BodyChunks(req), { user: query.user, owner: query.owner }),
 };
 
 /** A range needs the size first: one more look at the file, only when a range is asked for. */

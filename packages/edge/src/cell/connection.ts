@@ -1,4 +1,5 @@
 import type { Duplex } from 'node:stream';
+import { bytesPassed } from '@vivarium/core/passing-memory.ts';
 import { VivError } from '@vivarium/protocol';
 import { FRAME, HEADER_BYTES, PROTOCOL_VERSION, putHeader, putOffset, violation } from './frame.ts';
 import { FrameParser, type FrameSink } from './frame-parser.ts';
@@ -95,6 +96,7 @@ export class Connection implements FrameSink {
   }
 
   readonly #take = (chunk: Buffer): void => {
+    bytesPassed(chunk.length);
     if (!this.#open) return;
     this.bytesUp += chunk.length;
     try {
