@@ -52,3 +52,19 @@ test('after close nothing fires', async () => {
   await clock.advance(100);
   assert.equal(clock.pending, 0);
 });
+
+test('setting the wall clock fires nothing early and holds nothing up', async () => {
+  const clock = new FakeClock();
+  const deadlines = new Deadlines(clock);
+  const fired: string[] = [];
+  deadlines.add(clock.now() + 1000, () => fired.push('a'));
+  clock.setWall(3_600_000);
+  deadlines.add(clock.now() + 500, () => fired.push('b'));
+  await clock.advance(499);
+  assert.deepEqual(fired, []);
+  clock.setWall(-7_200_000);
+  await clock.advance(1);
+  assert.deepEqual(fired, ['b']);
+  await clock.advance(500);
+  assert.deepEqual(fired, ['b', 'a']);
+});

@@ -1,11 +1,11 @@
 import type { Cancel, Clock } from './clock.ts';
 
-/** A moment at which something is to be done; `at` is `null` once it fired or was cancelled. */
+/** A moment (monotonic) at which something is to be done; `at` is `null` once it fired or was cancelled. */
 export type Deadline = { at: number | null; index: number; run: () => void };
 
 /**
  * Any number of deadlines on one timer (a binary heap): thousands of sandboxes cost thousands of small objects, not timers.
- * Times are wall-clock milliseconds of the injected clock.
+ * Given as wall-clock times, kept as the time that is left: a wall clock that is set meanwhile, forward or back, moves none of them.
  */
 export class Deadlines {
   readonly #clock: Clock;
@@ -23,7 +23,8 @@ export class Deadlines {
 
   /** Runs the callback once at or after `atMs`. */
   add(atMs: number, run: () => void): Deadline {
-    const deadline: Deadline = { at: atMs, index: this.#heap.length, run };
+    const at = this.#clock.monotonicMs() + (atMs - this.#clock.now());
+    const deadline: Deadline = { at, index: this.#heap.length, run };
     this.#heap.push(deadline);
     this.#up(deadline.index);
     this.#arm();
@@ -47,7 +48,7 @@ export class Deadlines {
   #fire(): void {
     this.#cancelTimer = null;
     this.#timerAt = Number.POSITIVE_INFINITY;
-    const now = this.#clock.now();
+    const now = this.#clock.monotonicMs();
     for (let first = this.#heap[0]; first && first.at! <= now; first = this.#heap[0]) {
       this.#remove(first);
       first.run();
@@ -60,7 +61,7 @@ export class Deadlines {
     if (!first || first.at! >= this.#timerAt) return;
     this.#cancelTimer?.();
     this.#timerAt = first.at!;
-    this.#cancelTimer = this.#clock.after(first.at! - this.#clock.now(), () => this.#fire());
+    this.#cancelTimer = this.#clock.after(first.at! - this.#clock.monotonicMs(), () => this.#fire());
   }
 
   #remove(deadline: Deadline): void {

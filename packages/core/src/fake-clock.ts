@@ -5,6 +5,8 @@ type Timer = { at: number; order: number; callback: () => void };
 /** A clock that moves only when told: tests and simulations. Timers run in order of their time, then of their making. */
 export class FakeClock implements Clock {
   #now: number;
+  /** By how much the wall clock was set. */
+  #set = 0;
   #start: number;
   #order = 0;
   #timers = new Set<Timer>();
@@ -15,7 +17,7 @@ export class FakeClock implements Clock {
   }
 
   now(): number {
-    return this.#now;
+    return this.#now + this.#set;
   }
 
   monotonicMs(): number {
@@ -31,6 +33,11 @@ export class FakeClock implements Clock {
   /** Timers that have not fired. */
   get pending(): number {
     return this.#timers.size;
+  }
+
+  /** Somebody sets the wall clock, forward or back; no time passes. */
+  setWall(byMs: number): void {
+    this.#set += byMs;
   }
 
   /** Moves the time on and fires what is due on the way; lets promise reactions run between timers. */

@@ -17,6 +17,8 @@ export class LiveExecStream implements ExecStream {
     });
     this.#readers = [exec.stdout.attach(from.stdout, handlers(1)), exec.stderr.attach(from.stderr, handlers(2))];
     this.done = Promise.all([exec.recorded, ...this.#readers.map((reader) => reader.done)]).then(() => exec.view());
+    // A client that left does not wait for it.
+    this.done.catch(() => {});
   }
 
   get exec(): Exec {

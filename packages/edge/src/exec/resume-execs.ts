@@ -58,7 +58,7 @@ async function resumeExec(box: Box, exec: RunningExec, retained: RetainedProcess
   const out2 = retained.out2 ? exec.stderr.resume(retained.out2.base) : 0;
   if (!retained.out2) exec.stderr.end();
   exec.countAgain();
-  exec.countTime(box.context.clock.now() - Date.parse(exec.start.at));
+  exec.countTime();
   exec.process = box.cell!.resumeProcess(retained, { out1, out2, in: retained.received }, exec.handlers);
   exec.group = await box.handle!.findCommand(exec.id);
   if (retained.phase === 'waiting') {

@@ -43,7 +43,8 @@ export class RunningExec {
   #ending: Ending | null = null;
   #usage: { cpuMs: number; maxRssKiB: number } | null = null;
   #finishing = false;
-  #startedMs: number;
+  /** Monotonic. */
+  readonly #startedMs: number;
   #timer: Cancel | null = null;
   #before: Counters | null;
   #timeoutLeftMs: number | null;
@@ -63,7 +64,11 @@ export class RunningExec {
     });
     this.#stuck.promise.catch(() => {});
     if (this.asked.pty) this.stderr.end();
-    this.#startedMs = Date.parse(start.at);
+    const { clock } = box.context;
+    // After a restart only the wall clock can tell how long it has run.
+    const agoMs = resumed ? Math.max(0, clock.now() - Date.parse(start.at)) : 0;
+    this.#startedMs = clock.monotonicMs() - agoMs;
+
     this.#timeoutLeftMs = this.asked.timeoutMs;
     this.handlers = {
       onData: (chan, _offset, chunk) => this.#onData(chan, chunk),
@@ -136,21 +141,20 @@ export class RunningExec {
     if (!this.#timer) return;
     this.#timer();
     this.#timer = null;
-    this.#timeoutLeftMs! -= this.box.context.clock.now() - this.#timerSetMs;
+    this.#timeoutLeftMs! -= this.box.context.clock.monotonicMs() - this.#timerSetMs;
   }
 
   resumeTimer(): void {
     if (this.#timeoutLeftMs === null || this.#timer || this.#finishing) return;
-    this.#timerSetMs = this.box.context.clock.now();
-    const deadline = this.box.context.deadlines.add(this.#timerSetMs + Math.max(0, this.#timeoutLeftMs), () =>
-      this.#endFor('timeout'),
-    );
-    this.#timer = () => this.box.context.deadlines.cancel(deadline);
+    const { clock, deadlines } = this.box.context;
+    this.#timerSetMs = clock.monotonicMs();
+    const deadline = deadlines.add(clock.now() + Math.max(0, this.#timeoutLeftMs), () => this.#endFor('timeout'));
+    this.#timer = () => deadlines.cancel(deadline);
   }
 
   /** After a restart: the time it ran before counts. */
-  countTime(elapsedMs: number): void {
-    if (this.#timeoutLeftMs !== null) this.#timeoutLeftMs -= elapsedMs;
+  countTime(): void {
+    if (this.#timeoutLeftMs !== null) this.#timeoutLeftMs -= this.box.context.clock.monotonicMs() - this.#startedMs;
   }
 
   /** After a restart: the OOM kills before it are in its start record, the rest counts from now. */
@@ -266,7 +270,7 @@ export class RunningExec {
   }
 
   #endData(ending: Ending | null, signs: Signs | null, error?: VivError): ExecEndData {
-    const durationMs = Math.max(0, this.box.context.clock.now() - this.#startedMs);
+    const durationMs = Math.max(0, Math.round(this.box.context.clock.monotonicMs() - this.#startedMs));
     const verdict = ending && decideOutcome(ending, this.#cause, signs?.oomKills ?? 0);
     const stdout = streamData(this.stdout);
     const stderr = streamData(this.stderr);

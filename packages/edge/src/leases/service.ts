@@ -108,7 +108,7 @@ export class Leases implements LeaseService {
     const orphans = [...this.#context.boxes.values()].filter(
       ({ row }) => row.lease !== null && !this.#entries.has(row.lease) && row.expiresAt !== null,
     );
-    await Promise.allSettled(orphans.map((box) => endBox(box, 'lease')));
+    await Promise.allSettled(orphans.map(async (box) => endBox(box, 'lease')));
   }
 
   #enter(row: LeaseRow, claim: LeaseClaim): Entry {
@@ -139,7 +139,7 @@ export class Leases implements LeaseService {
   }
 
   async #endOwned(id: string): Promise<void> {
-    const ends = this.#owned(id).map((box) => endBox(box, 'lease'));
+    const ends = this.#owned(id).map(async (box) => endBox(box, 'lease'));
     for (const result of await Promise.allSettled(ends)) {
       if (result.status === 'rejected')
         this.#context.log.error({ err: result.reason, lease: id }, 'a sandbox of an ended lease could not be ended');

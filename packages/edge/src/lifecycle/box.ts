@@ -30,6 +30,7 @@ export class Box {
   execsTotal = 0;
   /** Streams that are open (files, ports): as long as there are some, it is not idle. */
   open = 0;
+  /** Monotonic. */
   lastTrafficMs: number;
   ttl: Deadline | null = null;
   idle: Deadline | null = null;
@@ -49,7 +50,7 @@ export class Box {
     this.context = context;
     this.row = row;
     this.journal = journal;
-    this.lastTrafficMs = context.clock.now();
+    this.lastTrafficMs = context.clock.monotonicMs();
     this.outputBudget = { leftBytes: context.limits.outputBytes };
   }
 
@@ -63,7 +64,7 @@ export class Box {
 
   /** Traffic: the idle time starts anew. */
   touch(): void {
-    this.lastTrafficMs = this.context.clock.now();
+    this.lastTrafficMs = this.context.clock.monotonicMs();
   }
 
   /**

@@ -307,3 +307,23 @@ test('lists and events can be narrowed to what one key made', async () => {
   stop.abort();
   await own.close();
 });
+
+test('a wall clock that is set ends no sandbox, times out no command and makes no duration wrong', async () => {
+  const own = await FakeEdge.open();
+  const { id } = await own.create({ ttlS: 100, idleTimeoutS: 50 });
+  for (const byMs of [3_600_000, -7_200_000]) {
+    const running = await own.start(id, ['wait'], {}, { timeoutMs: 5000 });
+    await own.clock.advance(1000);
+    own.clock.setWall(byMs);
+    await own.clock.advance(1000);
+    own.driver.guest(id).process(running.exec.id).exit('exited', 0);
+    const { outcome, durationMs } = await running.done;
+    assert.deepEqual([outcome, durationMs], [{ type: 'exited', code: 0 }, 2000]);
+  }
+  assert.equal(own.edge.sandboxes.get(id).state, 'running');
+  await own.clock.advance(49_000);
+  assert.equal(own.edge.sandboxes.get(id).state, 'running');
+  await own.clock.advance(1000);
+  assert.equal(own.edge.sandboxes.get(id).endReason, 'idle');
+  await own.close();
+});

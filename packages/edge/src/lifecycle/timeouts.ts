@@ -14,7 +14,7 @@ export function armTimeouts(box: Box): void {
   if (expiresAt !== null) box.ttl = deadlines.add(expiresAt, () => void timedOut(box, 'ttl'));
   if (idleTimeoutS !== null && state === 'running') {
     box.touch();
-    box.idle = deadlines.add(box.lastTrafficMs + idleTimeoutS * 1000, () => checkIdle(box));
+    box.idle = deadlines.add(box.context.clock.now() + idleTimeoutS * 1000, () => checkIdle(box));
   }
 }
 
@@ -23,9 +23,10 @@ function checkIdle(box: Box): void {
   const { idleTimeoutS, state } = box.row;
   if (idleTimeoutS === null || state !== 'running') return;
   if (box.execs.size > 0 || box.open > 0) box.touch();
-  const due = box.lastTrafficMs + idleTimeoutS * 1000;
-  if (due <= box.context.clock.now()) void timedOut(box, 'idle');
-  else box.idle = box.context.deadlines.add(due, () => checkIdle(box));
+  const { clock, deadlines } = box.context;
+  const leftMs = box.lastTrafficMs + idleTimeoutS * 1000 - clock.monotonicMs();
+  if (leftMs <= 0) void timedOut(box, 'idle');
+  else box.idle = deadlines.add(clock.now() + leftMs, () => checkIdle(box));
 }
 
 async function timedOut(box: Box, reason: EndReason): Promise<void> {
