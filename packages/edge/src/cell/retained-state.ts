@@ -1,3 +1,4 @@
+import type { RetainedProcess } from './cell-process.ts';
 import { readOffset, violation } from './frame.ts';
 import { eachTlv, fixed } from './tlv.ts';
 
@@ -51,6 +52,12 @@ export function parseState(stream: number, payload: Buffer): RetainedState {
   if (kind !== 1 || name === undefined) throw violation(`STATE of kind ${kind} in phase ${phase}`);
   if (state.out1 === null || (name === 'exited') !== (state.exit !== null)) throw violation('incomplete STATE');
   return { ...state, phase: name };
+}
+
+/** What a caller is told of a process that nobody has claimed yet. */
+export function retainedProcess(state: RetainedState): RetainedProcess {
+  const { stream, pid, phase, tag, out1, out2, received } = state;
+  return { stream, pid, phase, tag, out1: out1 ?? { base: 0, end: 0, eof: true }, out2, received: received ?? 0 };
 }
 
 function parseOutput(value: Buffer): StateOutput {

@@ -11,39 +11,30 @@ import { ReconnectPolicy } from './reconnect-policy.ts';
 import { Request, type RequestOptions } from './request.ts';
 import type { RetainedState } from './retained-state.ts';
 import { eofFrame, windowFrame, wordsFrame } from './short-frame.ts';
+import { type StreamSource, StreamTable } from './stream-table.ts';
 
 export type SessionOptions = {
   connect: () => Promise<Duplex>;
   config: GuestConfig;
   onLost: (error: VivError) => void;
-  /** A retained stream that the first connection finds; the returned stream takes its frames. */
-  adopt: (state: RetainedState) => CellStream;
-  /** A connection came in on a listener. */
-  opened: (listener: CellStream, stream: number) => void;
-};
+} & StreamSource;
 
 /** connect(), the handshake and CONFIG, each. */
 const HANDSHAKE_MS = 10_000;
 /** A request that meets a broken connection waits this long for the next. */
 const WAIT_MS = 30_000;
-/** 4,096 by protocol, and as many again that are ending. */
-const STREAMS_MAX = 8_192;
-const STREAM_ID_MAX = 0xffff_fffd;
 
 type Waiter = { resolve: () => void; reject: (error: VivError) => void };
 
-/** Keeps one guest connected: reconnects, stream ids, and who gets which frame. */
+/** Keeps one guest connected, and sends and receives for its streams while it is. */
 export class Session implements Link, ConnectionOwner {
   readonly #options: SessionOptions;
   readonly #policy = new ReconnectPolicy();
-  readonly #streams = new Map<number, CellStream>();
+  readonly #streams: StreamTable;
   #connection: Connection | null = null;
   /** Requests may be sent: connected and configured. */
   #up = false;
   #over: VivError | null = null;
-  #nextId = 1;
-  #lastEven = 0;
-  #lateBytes = 0;
   #blocked: Set<Outflow> | null = null;
   #waiters: Waiter[] = [];
   #handshake: Waiter | null = null;
@@ -57,6 +48,7 @@ export class Session implements Link, ConnectionOwner {
 
   constructor(options: SessionOptions) {
     this.#options = options;
+    this.#streams = new StreamTable(this, options);
   }
 
   get bootNonce(): Uint8Array {
@@ -96,16 +88,12 @@ export class Session implements Link, ConnectionOwner {
 
   /** Registers a new stream; its opening frame must follow at once. */
   add(stream: CellStream): number {
-    while (this.#streams.has(this.#nextId)) this.#nextId = nextId(this.#nextId);
-    const id = this.#nextId;
-    this.#nextId = nextId(id);
-    this.#streams.set(id, stream);
-    return id;
+    return this.#streams.add(stream);
   }
 
   /** Registers a stream that exists in the guest already. */
   place(id: number, stream: CellStream): void {
-    this.#streams.set(id, stream);
+    this.#streams.place(id, stream);
   }
 
   /** Sends a request that is answered by OK and returns what `parse` makes of OK's payload. */
@@ -158,7 +146,7 @@ export class Session implements Link, ConnectionOwner {
   }
 
   forget(stream: number, lateBytes: number): void {
-    if (this.#streams.delete(stream)) this.#lateBytes += lateBytes;
+    this.#streams.forget(stream, lateBytes);
   }
 
   // ---- what the connection reports
@@ -174,17 +162,12 @@ export class Session implements Link, ConnectionOwner {
   }
 
   frame(type: number, chan: number, id: number, payload: Buffer): void {
-    if (id === 0) return this.#connectionFrame(type, payload);
-    if (type === FRAME.OPENED) return this.#openedFrame(id, payload.readUInt32LE(0));
-    const stream = this.#streams.get(id);
-    if (stream) stream.frame(type, chan, payload);
-    else this.#late(id, 0);
+    if (id === 0) this.#connectionFrame(type, payload);
+    else this.#streams.frame(type, chan, id, payload);
   }
 
   data(chan: number, id: number, offset: number, piece: Buffer): void {
-    const stream = this.#streams.get(id);
-    if (stream) stream.data(chan, offset, piece);
-    else this.#late(id, piece.length);
+    this.#streams.data(chan, id, offset, piece);
   }
 
   drained(): void {
@@ -204,11 +187,11 @@ export class Session implements Link, ConnectionOwner {
     if (this.#over) return;
     this.#up = false;
     this.#endedBy = error;
-    this.#fall(error.code === 'connection_lost' ? error : lostConnection(error));
+    this.#fall(
+      error.code === 'connection_lost' ? error : new VivError('connection_lost', error.message, { cause: error }),
+    );
     void this.#keepConnecting();
   }
-
-  // ---- up and down
 
   /** One attempt after another until connected or over; one loop at a time. Never rejects. */
   async #keepConnecting(): Promise<void> {
@@ -268,42 +251,17 @@ export class Session implements Link, ConnectionOwner {
   #rise(states: RetainedState[]): void {
     const first = this.#traffic.connections === 0;
     this.#traffic.connections++;
-    this.#lateBytes = 0;
-    this.#lastEven = 0;
     this.#blocked = null;
     this.#up = true;
     this.#policy.connected(performance.now());
-    this.#reconcile(states, first);
+    this.#streams.reconcile(states, first);
     const waiters = this.#waiters;
     this.#waiters = [];
     for (const waiter of waiters) waiter.resolve();
   }
 
-  /** Both sides agree again on what exists. */
-  #reconcile(states: RetainedState[], first: boolean): void {
-    const known = new Set<number>();
-    for (const state of states) {
-      if (state.stream % 2 === 0 || known.has(state.stream)) throw violation(`STATE of stream ${state.stream}`);
-      known.add(state.stream);
-      if (state.stream >= this.#nextId) this.#nextId = nextId(state.stream);
-      const stream = this.#streams.get(state.stream);
-      if (stream) stream.reconnected(state);
-      else if (first) this.#streams.set(state.stream, this.#options.adopt(state));
-      else
-        this.sendShort(
-          state.kind === 'listener' || state.phase === 'exited' ? FRAME.RELEASE : FRAME.CANCEL,
-          state.stream,
-        );
-    }
-    for (const [id, stream] of [...this.#streams]) {
-      if (!known.has(id)) stream.reconnected(null);
-    }
-  }
-
   #fall(error: VivError): void {
-    for (const [id, stream] of [...this.#streams]) {
-      if (!stream.disconnected(error)) this.#streams.delete(id);
-    }
+    this.#streams.disconnected(error);
     const pings = this.#pings;
     this.#pings = [];
     for (const ping of pings) ping.reject(error);
@@ -328,13 +286,9 @@ export class Session implements Link, ConnectionOwner {
     this.#waiters = [];
     this.#pings = [];
     this.#connection?.end(error);
-    const streams = [...this.#streams.values()];
-    this.#streams.clear();
-    for (const stream of streams) stream.lost(error);
+    this.#streams.lost(error);
     for (const waiter of waiters) waiter.reject(error);
   }
-
-  // ---- frames that no stream takes
 
   #connectionFrame(type: number, payload: Buffer): void {
     if (type === FRAME.PING) return this.sendShort(FRAME.PONG, 0, payload.readUInt32LE(0), payload.readUInt32LE(4));
@@ -342,33 +296,4 @@ export class Session implements Link, ConnectionOwner {
     if (!ping) throw violation(`frame of type ${type} that nothing asked for`);
     ping.resolve();
   }
-
-  #openedFrame(id: number, listener: number): void {
-    if (id % 2 !== 0 || this.#streams.has(id)) throw violation(`OPENED on stream ${id}`);
-    if (this.#streams.size >= STREAMS_MAX) throw violation('too many open streams');
-    if (id > this.#lastEven) this.#lastEven = id;
-    const stream = this.#streams.get(listener);
-    if (stream) this.#options.opened(stream, id);
-    else if (this.#isPast(listener)) this.sendShort(FRAME.CANCEL, id);
-    else throw violation(`OPENED by listener ${listener}`);
-  }
-
-  /** A frame on a stream that is over: fine while it can have been on its way. */
-  #late(id: number, bytes: number): void {
-    if (!this.#isPast(id)) throw violation(`a frame on stream ${id}, which was never opened`);
-    this.#lateBytes -= bytes;
-    if (this.#lateBytes < 0) throw violation(`data on stream ${id}, which is over`);
-  }
-
-  #isPast(id: number): boolean {
-    return id % 2 === 0 ? id <= this.#lastEven : id < this.#nextId;
-  }
-}
-
-function nextId(id: number): number {
-  return id >= STREAM_ID_MAX ? 1 : id + 2;
-}
-
-function lostConnection(cause: VivError): VivError {
-  return new VivError('connection_lost', cause.message, { cause });
 }
