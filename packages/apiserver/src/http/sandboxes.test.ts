@@ -121,3 +121,43 @@ test('what the edge throws that is no error of ours is logged with a request id 
   api.edge.sandboxes.stats = () => Promise.reject(new VivError('node_full', 'no room'));
   assert.equal((await api.call('GET', `/v1/sandboxes/${id}/stats`)).status, 503);
 });
+
+test('a create whose client left is undone; with an idempotency key it stays for the retry', async () => {
+  await using api = await served();
+  const { MuxClient } = await import('../testing/mux-client.ts');
+  const create = { image: 'base/debian@12' };
+  const ways = {
+    http: async (key?: string) => {
+      const leave = new AbortController();
+      const headers = { authorization: `Bearer ${api.secret}`, ...(key !== undefined && { 'idempotency-key': key }) };
+      const body = JSON.stringify(create);
+      const request = fetch(`${api.url}/v1/sandboxes`, { method: 'POST', headers, body, signal: leave.signal });
+      request.catch(() => {});
+      return () => leave.abort();
+    },
+    connection: async (key?: string) => {
+      const client = await new MuxClient(api.url, api.secret).ready();
+      client.open(1, { op: 'sandbox.create', create, ...(key !== undefined && { idempotencyKey: key }) });
+      return () => client.ws.terminate();
+    },
+  };
+  for (const [name, begin] of Object.entries(ways)) {
+    for (const key of [undefined, `key-${name}`]) {
+      api.edge.sandboxes.rows.clear();
+      const arrived = Promise.withResolvers<void>();
+      const go = Promise.withResolvers<void>();
+      api.edge.sandboxes.beforeCreate = () => {
+        arrived.resolve();
+        return go.promise;
+      };
+      const leave = await begin(key);
+      await arrived.promise;
+      leave();
+      await new Promise((resolve) => setTimeout(resolve, 50));
+      go.resolve();
+      await new Promise((resolve) => setTimeout(resolve, 50));
+      const states = [...api.edge.sandboxes.rows.values()].map(({ state }) => state);
+      assert.deepEqual(states, [key === undefined ? 'ended' : 'running'], `${name} ${key}`);
+    }
+  }
+});

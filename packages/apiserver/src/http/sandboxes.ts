@@ -2,9 +2,17 @@ import { VivError } from '@vivarium/protocol';
 import { ndjson } from './answer.ts';
 import type { Handlers } from './call.ts';
 
+/**
+ * A client that left before it had the answer to a create can't know the sandbox: it is ended again. With an idempotency key the client
+ * may come back for it, so it stays (for its TTL).
+ */
 export const sandboxHandlers: Handlers<'sandbox'> = {
-  'sandbox.create': async ({ edge, body, owner, idempotency }) => {
+  'sandbox.create': async (call) => {
+    const { edge, body, owner, idempotency } = call;
+    // Looked at now, so that it is aborted when the client leaves.
+    const { signal } = call;
     const sandbox = await edge.sandboxes.create(body, owner, idempotency);
+    if (signal.aborted && !idempotency) await edge.sandboxes.kill(sandbox.id);
     return { ...sandbox, token: edge.sandboxes.token(sandbox.id) };
   },
   'sandbox.list': ({ edge, query }) => {

@@ -68,7 +68,8 @@ export function openChannel(wire: Wire, ch: number, op: MuxOp): Channel {
       const idempotency = idempotencyOf(op.idempotencyKey, key, 'sandbox.create', '', op.create);
       return new SimpleChannel(wire, ch, async () => {
         const sandbox = await edge.sandboxes.create(op.create, owner, idempotency);
-        return { result: { ...sandbox, token: edge.sandboxes.token(sandbox.id) } };
+        const result = { ...sandbox, token: edge.sandboxes.token(sandbox.id) };
+        return idempotency ? { result } : { result, unwanted: () => edge.sandboxes.kill(sandbox.id) };
       });
     }
   }

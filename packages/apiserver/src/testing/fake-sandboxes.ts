@@ -27,8 +27,11 @@ export class FakeSandboxes implements SandboxService {
   changeCount = 3;
   failChangesAt = Number.POSITIVE_INFINITY;
   journalEnd = 25;
+  /** Creates wait for it. */
+  beforeCreate: () => Promise<void> = async () => {};
 
   async create(request: SandboxCreate, owner: Owner, idempotency?: Idempotency): Promise<Sandbox> {
+    await this.beforeCreate();
     if (request.image !== 'base/debian@12') throw new VivError('image_not_found', `no image ${request.image}`);
     const earlier = idempotency && this.idempotent.get(idempotency.key);
     if (earlier) {
