@@ -16,6 +16,8 @@ import { mustEmpty } from './dying-groups.ts';
 import type { Controller, Hierarchy } from './hierarchy.ts';
 
 const MIB = 1024 * 1024;
+/** Buffers of sockets may take this part of a sandbox's memory, beside it (v1; v2 counts them as memory). */
+const SOCKETS_PART = 4;
 
 /**
  * The control groups of one cell: its directory in each hierarchy. All calls are synchronous: on cgroupfs they cost
@@ -108,6 +110,8 @@ export class CellGroup {
     write(`${memory}/memory.limit_in_bytes`, `${limits.memoryMiB * MIB}`);
     // Without swap accounting the file is missing.
     quietly(() => write(`${memory}/memory.memsw.limit_in_bytes`, `${limits.memoryMiB * MIB}`));
+    // v1 counts the buffers of TCP and UDP apart, and only if they have a limit.
+    quietly(() => write(`${memory}/memory.kmem.tcp.limit_in_bytes`, `${(limits.memoryMiB * MIB) / SOCKETS_PART}`));
     write(`${this.dir('pids')!}/pids.max`, `${limits.pids}`);
   }
 

@@ -51,6 +51,7 @@ const names = new Map<number, string>(
 
 /** System call numbers of x86-64 that the C library has no wrapper for everywhere (asm/unistd_64.h). */
 export const SYS = {
+  setresuid: 117,
   openTree: 428,
   moveMount: 429,
   pidfdOpen: 434,

@@ -5,9 +5,10 @@ import { CellGroup } from '../../limits/cell-group.ts';
 import { createSnapshot, createSubvolume } from '../../native/btrfs.ts';
 import { errnoOf } from '../../native/libc.ts';
 import { listenUnix } from '../../native/socket.ts';
+import { openUserNamespace } from '../../native/user-namespace.ts';
 import { crunError, readCrunLog, runCrun } from './crun.ts';
 import { destroyCell } from './destroy.ts';
-import { idBase } from './id-range.ts';
+import { ID_COUNT, idBase } from './id-range.ts';
 import { tidyAfterStart } from './leftovers.ts';
 import { ociConfig } from './oci-config.ts';
 import { mountRoot } from './overlay.ts';
@@ -38,17 +39,19 @@ async function build({ place, id, hostname, slot, layers, limits, scratchFrom }:
   group.create();
   const rootfs = paths.root(runDir, id);
   mkdirSync(rootfs);
-  mountRoot({ runDir, layers, slot, scratch: paths.cell(runDir, id), target: rootfs });
-
-  const config = ociConfig({ hostname, slot, rootfs, init: paths.init(runDir), limits });
-  writeFileSync(paths.config(runDir, id), JSON.stringify(config));
-
-  const listener = listenUnix(paths.socket(runDir, id), BACKLOG);
+  const userNamespace = openUserNamespace(idBase(slot), ID_COUNT);
+  let listener: number | undefined;
   try {
+    mountRoot({ runDir, layers, userNamespace, scratch: paths.cell(runDir, id), target: rootfs });
+    const namespacePath = `/proc/${process.pid}/fd/${userNamespace}`;
+    const config = ociConfig({ hostname, userNamespace: namespacePath, rootfs, init: paths.init(runDir), limits });
+    writeFileSync(paths.config(runDir, id), JSON.stringify(config));
+    listener = listenUnix(paths.socket(runDir, id), BACKLOG);
     const exit = await runCrun(place.crun, crunArguments(runDir, id), listener, group);
     if (exit.exitCode !== 0) throw crunError(exit, readCrunLog(paths.log(runDir, id)));
   } finally {
-    closeSync(listener);
+    if (listener !== undefined) closeSync(listener);
+    closeSync(userNamespace);
   }
   const pid = Number(readFileSync(paths.pidFile(runDir, id), 'latin1'));
   const startTime = processStartTime(pid);

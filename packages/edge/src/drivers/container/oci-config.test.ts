@@ -7,16 +7,22 @@ import { ociConfig } from './oci-config.ts';
 type Config = {
   process: { noNewPrivileges: boolean; capabilities: Record<string, string[]> };
   mounts: { destination: string; type: string; options: string[] }[];
-  linux: { namespaces: { type: string }[]; uidMappings: object[]; maskedPaths: string[] };
+  linux: { namespaces: { type: string; path?: string }[]; maskedPaths: string[] };
 };
 
 const limits = { cpuWeight: 100, cpus: 1, memoryMiB: 100, pids: 10, diskMiB: 10, nofile: 100, ptys: 3 };
-const config = ociConfig({ hostname: 'box', slot: 2, rootfs: '/r', init: '/i', limits }) as Config;
+const config = ociConfig({
+  hostname: 'box',
+  userNamespace: '/proc/7/fd/9',
+  rootfs: '/r',
+  init: '/i',
+  limits,
+}) as Config;
 
-test('a cell has six namespaces by crun, and its own range of ids', () => {
+test('a cell has five namespaces by crun, and joins a user namespace of its own', () => {
   const types = config.linux.namespaces.map(({ type }) => type).sort();
   assert.deepEqual(types, ['ipc', 'mount', 'network', 'pid', 'user', 'uts']);
-  assert.deepEqual(config.linux.uidMappings, [{ containerID: 0, hostID: 0x40000000 + 2 * 65536, size: 65536 }]);
+  assert.equal(config.linux.namespaces.find(({ type }) => type === 'user')!.path, '/proc/7/fd/9');
 });
 
 test('no host directory, no sysfs and no control groups are mounted, and the only file is read-only', () => {

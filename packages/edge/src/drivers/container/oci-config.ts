@@ -1,14 +1,15 @@
 import type { Limits } from '@vivarium/protocol';
 import { KEPT_CAPABILITIES, NAMESPACED_CAPABILITIES } from './capability-set.ts';
-import { ID_COUNT, idBase } from './id-range.ts';
 
 /** Where PID 1 lies inside: on the /dev tmpfs, so that neither the image nor its changes show it. */
 const INIT_INSIDE = '/dev/viv-init';
 
-/** World-readable kernel files that tell about the host or could harm it; the list of containerd and Docker. */
+/** World-readable kernel files that tell about the host or could harm it; the list of containerd and Docker, and
+ * the host's boot parameters. */
 const MASKED = [
   '/proc/acpi',
   '/proc/asound',
+  '/proc/cmdline',
   '/proc/interrupts',
   '/proc/kcore',
   '/proc/keys',
@@ -21,7 +22,7 @@ const MASKED = [
 /** /proc/sys follows when PID 1 has set the sysctls of its namespaces (CONFIG). */
 const READONLY = ['/proc/bus', '/proc/fs', '/proc/irq', '/proc/sysrq-trigger'];
 
-export type OciOptions = { hostname: string; slot: number; rootfs: string; init: string; limits: Limits };
+export type OciOptions = { hostname: string; userNamespace: string; rootfs: string; init: string; limits: Limits };
 
 /**
  * The OCI runtime configuration (runtime-spec 1.0) of a cell. PID 1 begins with every namespaced capability and no
@@ -31,8 +32,7 @@ export type OciOptions = { hostname: string; slot: number; rootfs: string; init:
  * Never set a `sysctl` here: crun would write it through our own /proc, where each network namespace leaves entries of
  * the same names under one parent, and every later lookup there walks through all of them.
  */
-export function ociConfig({ hostname, slot, rootfs, init, limits }: OciOptions): object {
-  const ids = [{ containerID: 0, hostID: idBase(slot), size: ID_COUNT }];
+export function ociConfig({ hostname, userNamespace, rootfs, init, limits }: OciOptions): object {
   const capabilities = [...new Set([...KEPT_CAPABILITIES, ...NAMESPACED_CAPABILITIES])];
   return {
     ociVersion: '1.0.0',
@@ -45,6 +45,7 @@ export function ociConfig({ hostname, slot, rootfs, init, limits }: OciOptions):
       env: [],
       cwd: '/',
       noNewPrivileges: false,
+      rlimits: [{ type: 'RLIMIT_CORE', ...NO_CORE }],
       oomScoreAdj: OOM_SCORE_ADJUSTMENT,
       capabilities: { bounding: capabilities, permitted: capabilities, effective: capabilities },
     },
@@ -72,14 +73,21 @@ export function ociConfig({ hostname, slot, rootfs, init, limits }: OciOptions):
       { destination: INIT_INSIDE, type: 'bind', source: init, options: ['bind', 'ro', 'nosuid', 'nodev'] },
     ],
     linux: {
-      namespaces: ['pid', 'mount', 'network', 'ipc', 'uts', 'user'].map((type) => ({ type })),
-      uidMappings: ids,
-      gidMappings: ids,
+      namespaces: [
+        { type: 'user', path: userNamespace },
+        ...['pid', 'mount', 'network', 'ipc', 'uts'].map((type) => ({ type })),
+      ],
       maskedPaths: MASKED,
       readonlyPaths: READONLY,
     },
   };
 }
 
+/**
+ * A crash inside must not start the host's crash handler, which would run on the host as root (core(5), `|` patterns).
+ * Exactly 1 means that to the kernel: no program is started and no file is written (do_coredump in fs/coredump.c); 0
+ * stops files only. The seccomp filter keeps it at that.
+ */
+const NO_CORE = { soft: 1, hard: 1 };
 /** When the whole machine is out of memory, the kernel ends processes of sandboxes before the node's own. */
 const OOM_SCORE_ADJUSTMENT = 200;

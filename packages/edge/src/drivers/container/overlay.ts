@@ -1,7 +1,6 @@
-import { closeSync, existsSync, mkdirSync } from 'node:fs';
+import { existsSync, mkdirSync } from 'node:fs';
+import { relative } from 'node:path';
 import { mount, mountIdmapped, umount } from '../../native/mount.ts';
-import { openUserNamespace } from '../../native/user-namespace.ts';
-import { ID_COUNT, idBase } from './id-range.ts';
 import { paths } from './place.ts';
 
 /** The kernel takes one page of mount options. */
@@ -14,30 +13,44 @@ export const LAYERS_MAX = 64;
  *
  * `volatile`: nothing of a cell outlives a power cut, so no sync(2) of it has to reach the disk, above all not the one
  * that unmounting an overlay does otherwise. The other options keep the upper directory plain (no redirects, no
- * metadata-only copies), as `changes` and `pack` read it.
+ * metadata-only copies), as `changes` and `pack` read it. The directories are named relative to the scratch: the sandbox
+ * reads these options in /proc/mounts, and they shall tell it no path of the host and no id.
  */
-export function mountRoot(options: {
+export function mountRoot(root: {
   runDir: string;
   layers: string[];
-  slot: number;
+  /** A descriptor of the cell's user namespace. */
+  userNamespace: number;
   scratch: string;
   target: string;
 }): void {
-  const { runDir, layers, scratch, target } = options;
-  const namespace = openUserNamespace(idBase(options.slot), ID_COUNT);
+  const { runDir, layers, scratch, target } = root;
   const mounted: string[] = [];
   try {
     for (const [index, layer] of layers.entries()) {
       const lower = paths.lower(runDir, index);
       if (!existsSync(lower)) mkdirSync(lower, { recursive: true });
-      mountIdmapped(layer, lower, namespace);
+      mountIdmapped(layer, lower, root.userNamespace);
       mounted.push(lower);
     }
-    const lowerdir = [...mounted].reverse().join(':');
-    const data = `lowerdir=${lowerdir},upperdir=${scratch}/upper,workdir=${scratch}/work`;
-    mount('overlay', target, 'overlay', 0, `${data},volatile,index=off,metacopy=off,redirect_dir=off,xino=off`);
+    const lowerdir = [...mounted]
+      .reverse()
+      .map((lower) => relative(scratch, lower))
+      .join(':');
+    const data = `lowerdir=${lowerdir},upperdir=upper,workdir=work`;
+    const options = `${data},volatile,index=off,metacopy=off,redirect_dir=off,xino=off`;
+    within(scratch, () => mount('overlay', target, 'overlay', 0, options));
   } finally {
-    closeSync(namespace);
     for (const lower of mounted) umount(lower);
+  }
+}
+
+/** The spawner has no use for its working directory; it must not stay in a cell. */
+function within(directory: string, action: () => void): void {
+  process.chdir(directory);
+  try {
+    action();
+  } finally {
+    process.chdir('/');
   }
 }

@@ -87,6 +87,30 @@ test('sockets are unix, internet and the netlink of routes', () => {
   assert.equal(call(53, 2, 1, 0), fail(97));
 });
 
+test('huge pages of the host can not be taken', () => {
+  assert.equal(call(9, 0, 4096, 3, 0x22, -1n & 0xffffffffn), ALLOW);
+  assert.equal(call(9, 0, 4096, 3, 0x40022), fail(12));
+  assert.equal(call(319, 0, 1), ALLOW);
+  assert.equal(call(319, 0, 4 | (21 << 26)), fail(22));
+});
+
+test('the limit of core files can be read; setting it does nothing; others can be set', () => {
+  const high = 1n << 32n;
+  for (const pointer of [1, high]) {
+    assert.equal(call(160, 4, pointer), fail(0));
+    assert.equal(call(160, 7, pointer), ALLOW);
+    assert.equal(call(302, 0, 4, 0, pointer), ALLOW);
+    assert.equal(call(302, 0, 4, pointer, 0), fail(0));
+    assert.equal(call(302, 0, high | 4n, pointer, 0), fail(0));
+    for (const old of [1, high]) assert.equal(call(302, 0, 4, pointer, old), EPERM);
+    assert.equal(call(302, 0, 7, pointer, 1), ALLOW);
+  }
+});
+
+test('sync(2) of the whole machine answers that all is well', () => {
+  assert.equal(call(162), fail(0));
+});
+
 test('a search finds the range of every number, however many ranges there are', () => {
   fc.assert(
     fc.property(fc.uniqueArray(fc.integer({ min: 1, max: 5000 }), { maxLength: 600 }), (starts) => {

@@ -1,6 +1,8 @@
-import { ALLOW, and, DATA, fail, type Instruction, load, ret, returnIfAny, returnIfEqual } from './bpf.ts';
+import { ALLOW, and, DATA, fail, type Instruction, load, OP, ret, returnIfAny, returnIfEqual } from './bpf.ts';
 
 const EPERM = 1;
+const ENOMEM = 12;
+const EINVAL = 22;
 const EPROTONOSUPPORT = 93;
 const EAFNOSUPPORT = 97;
 
@@ -26,8 +28,29 @@ const NETLINK_PROTOCOLS = [0, 4, 9, 15];
 /** PER_LINUX, with ADDR_NO_RANDOMIZE (debuggers, sanitizers), PER_LINUX32, UNAME26, and the query. */
 const PERSONALITIES = [0, 0x40000, 0x8, 0x20000, 0x20008, 0xffffffff];
 
+/** Huge pages set aside on the host are the host's, and no memory limit counts them. */
+const MAP_HUGETLB = 0x40000;
+const MFD_HUGETLB = 4;
+
+const RLIMIT_CORE = 4;
+/** The call is not made, and the caller is told that it was. */
+const PRETEND = fail(0);
+
 const allowIfEqual = (values: readonly number[]): Instruction[] =>
   values.flatMap((value) => returnIfEqual(value, ALLOW));
+
+/** Runs `program`, which ends in a return, if the pointer in an argument is not null; else goes on. */
+function unlessNull(argument: number, program: Instruction[]): Instruction[] {
+  const high = DATA.argument(argument) + 4;
+  const length = program.length;
+  return [
+    load(DATA.argument(argument)),
+    { code: OP.JEQ, jt: 0, jf: 2, k: 0 },
+    load(high),
+    { code: OP.JEQ, jt: length, jf: 0, k: 0 },
+    ...program,
+  ];
+}
 
 /** What the calls that are allowed with some arguments only do. Each ends in a return. */
 export const RULES: Readonly<Record<string, Instruction[]>> = {
@@ -52,5 +75,18 @@ export const RULES: Readonly<Record<string, Instruction[]>> = {
     ret(fail(EPROTONOSUPPORT)),
   ],
   socketpair: [load(DATA.argument(0)), ...allowIfEqual([AF_UNIX]), ret(fail(EAFNOSUPPORT))],
+  mmap: [load(DATA.argument(3)), ...returnIfAny(MAP_HUGETLB, fail(ENOMEM)), ret(ALLOW)],
+  memfd_create: [load(DATA.argument(1)), ...returnIfAny(MFD_HUGETLB, fail(EINVAL)), ret(ALLOW)],
+  // Scripts forbid or allow core files (`ulimit -c`) and must go on; the limit stays as it is (oci-config.ts).
+  setrlimit: [load(DATA.argument(0)), ...returnIfEqual(RLIMIT_CORE, PRETEND), ret(ALLOW)],
+  prlimit64: [
+    load(DATA.argument(1)),
+    { ...returnIfEqual(RLIMIT_CORE, 0)[0]!, jt: 1, jf: 0 },
+    ret(ALLOW),
+    ...unlessNull(2, [...unlessNull(3, [ret(fail(EPERM))]), ret(PRETEND)]),
+    ret(ALLOW),
+  ],
+  // It would write out every file system of the host. Of a sandbox nothing has to reach the disk (docs/adr/0012).
+  sync: [ret(PRETEND)],
   personality: [load(DATA.argument(0)), ...allowIfEqual(PERSONALITIES), ret(fail(EPERM))],
 };

@@ -4,7 +4,7 @@
  * memory, where a filter can't look), io_uring, and whatever a newer kernel adds.
  */
 export const ALLOWED = parse(`
-read:0 write:1 open:2 close:3 stat:4 fstat:5 lstat:6 poll:7 lseek:8 mmap:9 mprotect:10 munmap:11 brk:12
+read:0 write:1 open:2 close:3 stat:4 fstat:5 lstat:6 poll:7 lseek:8 mprotect:10 munmap:11 brk:12
 rt_sigaction:13 rt_sigprocmask:14 rt_sigreturn:15 pread64:17 pwrite64:18 readv:19 writev:20 access:21 pipe:22
 select:23 sched_yield:24 mremap:25 msync:26 mincore:27 madvise:28 shmget:29 shmat:30 shmctl:31 dup:32 dup2:33
 pause:34 nanosleep:35 getitimer:36 alarm:37 setitimer:38 getpid:39 sendfile:40 connect:42 accept:43 sendto:44
@@ -19,7 +19,7 @@ getresgid:120 getpgid:121 setfsuid:122 setfsgid:123 getsid:124 capget:125 capset
 rt_sigtimedwait:128 rt_sigqueueinfo:129 rt_sigsuspend:130 sigaltstack:131 utime:132 mknod:133 statfs:137 fstatfs:138
 getpriority:140 setpriority:141 sched_setparam:142 sched_getparam:143 sched_setscheduler:144 sched_getscheduler:145
 sched_get_priority_max:146 sched_get_priority_min:147 sched_rr_get_interval:148 mlock:149 munlock:150 mlockall:151
-munlockall:152 prctl:157 arch_prctl:158 adjtimex:159 setrlimit:160 chroot:161 sync:162 gettid:186 readahead:187
+munlockall:152 prctl:157 arch_prctl:158 adjtimex:159 chroot:161 gettid:186 readahead:187
 setxattr:188 lsetxattr:189 fsetxattr:190 getxattr:191 lgetxattr:192 fgetxattr:193 listxattr:194 llistxattr:195
 flistxattr:196 removexattr:197 lremovexattr:198 fremovexattr:199 tkill:200 time:201 futex:202 sched_setaffinity:203
 sched_getaffinity:204 set_thread_area:205 io_setup:206 io_destroy:207 io_getevents:208 io_submit:209 io_cancel:210
@@ -33,9 +33,9 @@ mknodat:259 fchownat:260 futimesat:261 newfstatat:262 unlinkat:263 renameat:264 
 readlinkat:267 fchmodat:268 faccessat:269 pselect6:270 ppoll:271 set_robust_list:273 get_robust_list:274 splice:275
 tee:276 sync_file_range:277 utimensat:280 epoll_pwait:281 signalfd:282 timerfd_create:283 eventfd:284 fallocate:285
 timerfd_settime:286 timerfd_gettime:287 accept4:288 signalfd4:289 eventfd2:290 epoll_create1:291 dup3:292 pipe2:293
-inotify_init1:294 preadv:295 pwritev:296 rt_tgsigqueueinfo:297 recvmmsg:299 prlimit64:302 name_to_handle_at:303
+inotify_init1:294 preadv:295 pwritev:296 rt_tgsigqueueinfo:297 recvmmsg:299 name_to_handle_at:303
 clock_adjtime:305 syncfs:306 sendmmsg:307 getcpu:309 process_vm_readv:310 process_vm_writev:311 sched_setattr:314
-sched_getattr:315 renameat2:316 seccomp:317 getrandom:318 memfd_create:319 execveat:322 membarrier:324 mlock2:325
+sched_getattr:315 renameat2:316 seccomp:317 getrandom:318 execveat:322 membarrier:324 mlock2:325
 copy_file_range:326 preadv2:327 pwritev2:328 pkey_mprotect:329 pkey_alloc:330 pkey_free:331 statx:332
 io_pgetevents:333 rseq:334 pidfd_send_signal:424 pidfd_open:434 close_range:436 openat2:437 pidfd_getfd:438
 faccessat2:439 epoll_pwait2:441 landlock_create_ruleset:444 landlock_add_rule:445 landlock_restrict_self:446
@@ -57,7 +57,8 @@ move_mount:429 fsopen:430 fsconfig:431 fsmount:432 fspick:433 process_madvise:44
 
 /** Allowed with some arguments only: see rules.ts. */
 export const CONDITIONAL = parse(`
-ioctl:16 socket:41 socketpair:53 clone:56 personality:135 unshare:272
+mmap:9 ioctl:16 socket:41 socketpair:53 clone:56 personality:135 setrlimit:160 sync:162 unshare:272 prlimit64:302
+memfd_create:319
 `);
 
 function parse(text: string): ReadonlyMap<string, number> {
