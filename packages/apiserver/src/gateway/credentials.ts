@@ -34,6 +34,8 @@ export function withoutCredentials(name: string, value: string): string | undefi
       return value.trim().startsWith('viv_') ? undefined : value;
     case TOKEN_HEADER:
       return undefined;
+    case 'referer':
+      return withoutToken(value);
     case 'sec-websocket-protocol':
       return keep(value, ',', (part) => !part.startsWith('viv-key.'));
     case 'cookie':
@@ -41,6 +43,11 @@ export function withoutCredentials(name: string, value: string): string | undefi
     default:
       return value;
   }
+}
+
+/** A program inside must not hand out cookies in our name. */
+export function setsOurCookie(name: string, value: string): boolean {
+  return name.toLowerCase() === 'set-cookie' && value.split(/[=;]/)[0]!.trim() === TOKEN_COOKIE;
 }
 
 function keep(list: string, separator: string, wanted: (part: string) => boolean): string | undefined {

@@ -45,6 +45,7 @@ function echo(req: IncomingMessage, res: ServerResponse): void {
         ['Content-Type', 'application/json'],
         ['Set-Cookie', 'a=1'],
         ['Set-Cookie', 'b=2'],
+        ['Set-Cookie', 'viv_token = planted; Path=/'],
         ['X-Case', 'Kept'],
       ].flat(),
     );
@@ -60,6 +61,7 @@ test('a request passes with method, path, query, headers and body as they are, a
     cookie: 'own=1; viv_token=zzz; other=2',
     'x-api-key': api.secret,
     te: 'trailers',
+    referer: `${api.url}${app.at}/page?viv_token=zzz&own=1`,
     host: 'app.example',
   };
   const {
@@ -71,10 +73,11 @@ test('a request passes with method, path, query, headers and body as they are, a
   assert.deepEqual([json.method, json.url, json.body], ['POST', '/a%2Fb/?q=1&r=%20', 'the body']);
   assert.equal(json.headers['x-own'], 'yes');
   assert.equal(json.headers.cookie, 'own=1; other=2');
+  assert.equal(json.headers.referer, `${api.url}${app.at}/page?own=1`);
   assert.equal(json.headers['x-forwarded-prefix'], app.at);
   assert.equal(json.headers['x-forwarded-for'], '127.0.0.1');
   assert.ok(!JSON.stringify(json).includes('viv_'), 'no key and no token is seen inside');
-  assert.deepEqual(got.getSetCookie(), ['a=1', 'b=2']);
+  assert.deepEqual(got.getSetCookie(), ['a=1', 'b=2'], 'and no cookie in our name comes out');
 });
 
 test('the sandbox token opens its ports as header, query or cookie; other tokens do not', async () => {

@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-import { withoutCredentials } from './credentials.ts';
+import { setsOurCookie, withoutCredentials } from './credentials.ts';
 import type { Target } from './target.ts';
 
 /** Between two neighbours only (RFC 9110, section 7.6.1), besides those that `Connection` names. */
@@ -52,6 +52,7 @@ export function responseHeaders(answer: IncomingMessage, setCookie: string | und
   for (const [name, value] of pairs(answer.rawHeaders)) {
     const lower = name.toLowerCase();
     if (HOP_BY_HOP.has(lower) || (named.has(lower) && lower !== 'close')) continue;
+    if (setsOurCookie(name, value)) continue;
     headers.push(name, value);
   }
   if (upgraded) headers.push('Connection', 'Upgrade', 'Upgrade', answer.headers.upgrade ?? 'websocket');
