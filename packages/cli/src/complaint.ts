@@ -1,10 +1,12 @@
 import { ERROR_CODES, type ErrorCode, VivError } from '@vivarium/sdk/error.ts';
 import type { CommanderError } from 'commander';
+import { visible } from './console.ts';
 
 /** `viv: message`, `hint: …` on stderr. Returns the exit code: the error's own, or `code` where the verb has its own. */
 export function complain(thrown: unknown, code?: number): number {
   const error = VivError.from(thrown);
-  process.stderr.write(`viv: ${error.message}\n`);
+  // A message may hold names that a program inside has chosen.
+  process.stderr.write(`viv: ${error.message.split('\n').map(visible).join('\n')}\n`);
   if (error.hint) process.stderr.write(`hint: ${error.hint}\n`);
   if (process.env.VIV_DEBUG)
     process.stderr.write(`${error.stack}\n${error.cause instanceof Error ? `cause: ${error.cause.stack}\n` : ''}`);

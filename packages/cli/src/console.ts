@@ -59,10 +59,16 @@ function width(text: string): number {
   return text.replace(COLOUR_CODE, '').length;
 }
 
-/** What comes from a sandbox must not drive the terminal; colours of our own stay. */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what this is about.
+const UNSEEN = /\u001b\[(?:[12]|22|3[12369])m|[\u0000-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/g;
+
+/**
+ * What comes from a sandbox must not drive the terminal, hide text or turn it round (control characters, bidirectional
+ * overrides); the few colours of our own stay.
+ */
 export function visible(text: string): string {
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what this is about.
-  return text.replace(/\u001b\[\d{1,2}m|[\u0000-\u001f\u007f-\u009f]/g, (match) =>
-    match.length > 1 ? match : inspect(match).slice(1, -1),
-  );
+  return text.replace(UNSEEN, (match) => {
+    if (match.length > 1) return match;
+    return match > '\u009f' ? `\\u${match.charCodeAt(0).toString(16)}` : inspect(match).slice(1, -1);
+  });
 }

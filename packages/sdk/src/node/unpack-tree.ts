@@ -94,6 +94,8 @@ async function unpackEntry(tree: Tree, name: string, entry: Entry, onBytes: (byt
   }
   await makeParents(tree, name);
   if (type === 'symlink') {
+    // One that could not be read inside, as those in /proc: left out.
+    if (!linkname) return;
     await rm(path, { force: true });
     await symlink(linkname, path);
   } else if (type === 'link') {
