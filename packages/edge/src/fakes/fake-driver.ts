@@ -75,6 +75,7 @@ export class FakeHandle implements CellHandle {
 
   async connect(): Promise<Duplex> {
     await this.#driver.onStep('connect', this.record.id);
+    if (this.paused) throw new VivError('request_timeout', 'a frozen guest says nothing');
     const stream = new Duplex({ read() {}, write: (_chunk, _encoding, done) => done() });
     return Object.assign(stream, { guest: this.guest });
   }

@@ -111,6 +111,24 @@ test('TTL and pause survive a restart; a paused sandbox can be resumed', async (
   assert.equal((await fake.run(b.id, ['print', 'x'])).exitCode, 0);
 });
 
+test('a sandbox that was frozen for a fork or a snapshot when the edge died runs again', async () => {
+  const { id } = await fake.create();
+  const { exec } = await fake.start(id, ['wait']);
+  const frozen = Promise.withResolvers<void>();
+  const handle = fake.driver.cells.get(id)!;
+  handle.snapshotScratch = () => {
+    frozen.resolve();
+    return new Promise(() => {});
+  };
+  void fake.edge.sandboxes.fork(id, 1, undefined, { keyId: 'k', maxSandboxes: null });
+  await frozen.promise;
+  assert.equal(handle.paused, true);
+  await fake.restart();
+  assert.deepEqual([fake.edge.adopted, handle.paused], [{ adopted: 1, lost: 0 }, false]);
+  fake.driver.guest(id).process(exec.id).exit('exited', 4);
+  assert.equal((await fake.edge.execs.result(id, exec.id, 1000)).exitCode, 4);
+});
+
 test('a torn last line of a journal is cut off and the chain goes on', async () => {
   const { id } = await fake.create();
   await fake.run(id, ['true']);

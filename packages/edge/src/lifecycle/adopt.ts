@@ -63,7 +63,8 @@ async function takeOver(box: Box): Promise<void> {
   box.handle = await context.drivers.get(row.kind)!.adopt(row.record!);
   if (row.state === 'ending') return void (await finishEnding(box));
   if (row.state === 'paused' || row.state === 'pausing') return void (await takeOverFrozen(box));
-  if (row.state === 'resuming') await box.handle.resume();
+  // Also one that runs may be frozen: it was being forked or made a snapshot of.
+  await box.handle.resume();
   await openBoxCell(box);
   if (row.state === 'resuming') box.step('running');
   watchEnd(box);

@@ -83,9 +83,11 @@ export async function placeCommand(
   return new CgroupCommand(cell, execId);
 }
 
-/** The group of a command, if it is still there. */
+/** The group of a command, if it is still there; thawed, for a process of ours may have died while it killed what is in it. */
 export function findCommand(cell: CellGroup, execId: string): CgroupCommand | null {
-  return existsSync(commandDir(cell, execId)) ? new CgroupCommand(cell, execId) : null;
+  if (!existsSync(commandDir(cell, execId))) return null;
+  if (cell.version === 1) setFrozen(commandDir(cell, execId), 1, false);
+  return new CgroupCommand(cell, execId);
 }
 
 function commandDir(cell: CellGroup, execId: string): string {
