@@ -46,6 +46,7 @@ const REFUSED: [string, string, number][] = [
   ['TIOCSTI with set upper bits', '16 0 0x100005412 0', EPERM],
   ['creation of a btrfs subvolume', '16 0 0x5000940e 0', EPERM],
   ['a btrfs snapshot', '16 0 0x50009417 0', EPERM],
+  ['limits of process 1', '302 1 7 1 0', EPERM],
   ['a foreign personality', '135 0x0400000', EPERM],
 ];
 

@@ -1,5 +1,6 @@
 /** What a sandbox could take from the host and from other sandboxes, or learn of them. */
 import assert from 'node:assert/strict';
+import { statSync } from 'node:fs';
 import { after, before, describe, test } from 'node:test';
 import { openShell, type Shell } from '../contract-shell.ts';
 import type { CellHandle } from '../driver.ts';
@@ -79,6 +80,13 @@ if (inMountNamespace(import.meta.filename)) {
       const told = await output(shells[0]!, 'cat /proc/1/mountinfo /proc/mounts /proc/1/cmdline');
       assert.match(told, / overlay /);
       assert.doesNotMatch(told, new RegExp(`${node.runDir}|${node.stateDir}|vivarium|greedy${process.pid}`));
+    });
+
+    test('the devices of the host stay those of its root', async () => {
+      for (const name of ['null', 'zero', 'full', 'tty', 'random', 'urandom'])
+        assert.equal(statSync(`/dev/${name}`).uid, 0, name);
+      for (const call of ['chown 0 /dev/null', 'chmod 666 /dev/null', 'touch -d 2001-01-01 /dev/null'])
+        assert.notEqual((await shells[0]!.run(call)).code, 0, call);
     });
 
     test('how the host was booted is not told', async () => {

@@ -1,8 +1,9 @@
-import { openSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { VivError } from '@vivarium/protocol';
 import type { CellGroup } from '../../limits/cell-group.ts';
 import { write } from '../../limits/cell-group.ts';
+import { openMemoryFile } from '../../native/memory-file.ts';
 import { kill, spawnProcess, waitNow } from '../../native/process.ts';
 
 /** A create that takes longer than this is given up. */
@@ -13,7 +14,7 @@ const POLL_MS = 200;
 type Exit = { exitCode: number | null; signal: number | null };
 const waiting = new Map<number, (exit: Exit) => void>();
 let poll: NodeJS.Timeout | undefined;
-let devNull: number | undefined;
+let standard: number | undefined;
 
 /**
  * Runs crun with `listener` as its descriptor 3 and resolves when it has ended. It is born inside the cell's control
@@ -64,9 +65,13 @@ function spawnWithinV2(crun: string, argv: string[], listener: number, group: Ce
 
 const ENVIRONMENT = ['PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'];
 
+/**
+ * Never /dev/null: crun gives its standard descriptors to the container's root (fchown), and then a sandbox would own a
+ * device of the host.
+ */
 function descriptors(listener: number): number[] {
-  devNull ??= openSync('/dev/null', 'r+');
-  return [devNull, devNull, devNull, listener];
+  standard ??= openMemoryFile('crun');
+  return [standard, standard, standard, listener];
 }
 
 function exitOf(pid: number): Promise<Exit> {

@@ -107,6 +107,17 @@ test('the limit of core files can be read; setting it does nothing; others can b
   }
 });
 
+test('nobody sets limits of process 1; reading them is fine', () => {
+  for (const pid of [1n, 1n | (7n << 32n)]) {
+    for (const resource of [0, 4, 7, 9]) {
+      assert.equal(call(302, pid, resource, 1), EPERM);
+      assert.equal(call(302, pid, resource, 1n << 40n, 1), EPERM);
+      assert.equal(call(302, pid, resource, 0, 1), ALLOW);
+    }
+  }
+  for (const pid of [0, 2, 11]) assert.equal(call(302, pid, 7, 1), ALLOW);
+});
+
 test('sync(2) of the whole machine answers that all is well', () => {
   assert.equal(call(162), fail(0));
 });

@@ -39,6 +39,9 @@ const PRETEND = fail(0);
 const allowIfEqual = (values: readonly number[]): Instruction[] =>
   values.flatMap((value) => returnIfEqual(value, ALLOW));
 
+/** Instructions that `unlessNull` puts before its program. */
+const UNLESS_NULL = 4;
+
 /** Runs `program`, which ends in a return, if the pointer in an argument is not null; else goes on. */
 function unlessNull(argument: number, program: Instruction[]): Instruction[] {
   const high = DATA.argument(argument) + 4;
@@ -80,6 +83,10 @@ export const RULES: Readonly<Record<string, Instruction[]>> = {
   // Scripts forbid or allow core files (`ulimit -c`) and must go on; the limit stays as it is (oci-config.ts).
   setrlimit: [load(DATA.argument(0)), ...returnIfEqual(RLIMIT_CORE, PRETEND), ret(ALLOW)],
   prlimit64: [
+    // Root inside may read the limits of process 1, and not set them: it would take the host's hold of the sandbox.
+    load(DATA.argument(0)),
+    { ...returnIfEqual(1, 0)[0]!, jt: 0, jf: UNLESS_NULL + 1 },
+    ...unlessNull(2, [ret(fail(EPERM))]),
     load(DATA.argument(1)),
     { ...returnIfEqual(RLIMIT_CORE, 0)[0]!, jt: 1, jf: 0 },
     ret(ALLOW),
