@@ -10,6 +10,10 @@
 #include "conn.h"
 #include "loop.h"
 
+/* What may be on its way to the host: the default holds two or three frames, and each then costs a change of process.
+ * The kernel cuts it to net.core.wmem_max (socket(7)). */
+#define SEND_BUFFER (1 << 20)
+
 static struct watch listening = {.fd = -1};
 
 static void on_ready(struct watch *watch, uint32_t events) {
@@ -18,6 +22,7 @@ static void on_ready(struct watch *watch, uint32_t events) {
     int fd = accept4(watch->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
     if (fd < 0 && (errno == EINTR || errno == ECONNABORTED)) continue;
     if (fd < 0) return;
+    setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &(int){SEND_BUFFER}, sizeof(int));
     if (conn_open(fd)) close(fd);
   }
 }
