@@ -107,6 +107,29 @@ describe('a node that runs', () => {
     await sandbox.kill();
   });
 
+  test('a server that dies comes back by itself, with everything; one that was stopped does not', async () => {
+    const sandbox = await node.viv.sandboxes.create({ image: IMAGE });
+    await node.kill9();
+    for (let tries = 0; liveRecord(node.paths.serverRecord) === undefined && tries < 400; tries += 1) await delay(50);
+    assert.equal((await fetch(`${node.url}/healthz`)).status, 200, 'on the same address');
+    assert.equal((await (await node.viv.sandboxes.get(sandbox.id)).exec(['echo', 'ok'])).stdout, 'ok\n');
+    await node.stop();
+    await delay(2500);
+    assert.equal(liveRecord(node.paths.serverRecord) ?? liveRecord(node.paths.startingRecord), undefined);
+    await node.start();
+    await (await node.viv.sandboxes.get(sandbox.id)).kill();
+  });
+
+  test('of several ups at once one starts the server, the others find it', async () => {
+    await node.stop();
+    const { port } = new URL(node.url);
+    const options = { stateDir: node.paths.stateDir, listen: `127.0.0.1:${port}`, domain: undefined, detach: true };
+    lines.length = 0;
+    assert.deepEqual(await Promise.all([up(options, say), up(options, say), up(options, say)]), [0, 0, 0]);
+    assert.deepEqual(lines.map((line) => /already up/.test(line)).sort(), [false, true, true]);
+    assert.equal((await fetch(`${node.url}/healthz`)).status, 200);
+  });
+
   test('a stale record whose pid another process has now does not hinder the next server', async () => {
     const record = JSON.parse(readFileSync(node.paths.serverRecord, 'utf8')) as object;
     await node.kill9();

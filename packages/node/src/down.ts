@@ -9,6 +9,7 @@ import { type NodePaths, nodePaths } from './paths.ts';
 import { gone, liveRecord } from './process-record.ts';
 import { startServer } from './server-process.ts';
 import { endByServer } from './server-stop.ts';
+import { serverStarted } from './starting.ts';
 
 export type DownOptions = { stateDir: string; purge: boolean };
 
@@ -22,8 +23,7 @@ export async function down(options: DownOptions, say: (line: string) => void): P
     return;
   }
   if (process.geteuid?.() !== 0) throw new VivError('precondition_failed', 'not root', { hint: 'Run as root (sudo).' });
-  const ended = await endByServer(paths, say);
-  if (!ended && existsSync(join(paths.stateDir, 'edge.db'))) await endWithoutServer(paths);
+  await endSandboxes(paths, say);
   await stopHolder(paths);
   const stuck = await removeControlGroups(paths);
   if (stuck.length > 0) {
@@ -39,6 +39,22 @@ export async function down(options: DownOptions, say: (line: string) => void): P
   rmSync(paths.runDir, { recursive: true, force: true });
   if (options.purge) rmSync(paths.stateDir, { recursive: true, force: true });
   say(options.purge ? `viv: down, ${paths.stateDir} deleted` : 'viv: down');
+}
+
+/** By the server if there is one, else without it. The holder may be about to start one: it is asked then. */
+async function endSandboxes(paths: NodePaths, say: (line: string) => void): Promise<void> {
+  await serverStarted(paths);
+  if (await endByServer(paths, say)) return;
+  // From now on the holder starts none.
+  rmSync(paths.serverRecord, { force: true });
+  if (!existsSync(join(paths.stateDir, 'edge.db'))) return;
+  try {
+    await endWithoutServer(paths);
+  } catch (error) {
+    if (!(error instanceof VivError) || error.code !== 'state_conflict') throw error;
+    await serverStarted(paths);
+    if (!(await endByServer(paths, say))) throw error;
+  }
 }
 
 /** The server is dead: its work is done by one that only ends what the registry knows. */

@@ -1,13 +1,15 @@
 /**
  * This is the holder: the process that keeps the node's private mount namespace alive while the server restarts. It is
- * started by `unshare --mount` (which makes the namespace) or, inside it, by a server whose holder was killed. It does nothing
- * else, so that nothing can bring it down.
+ * started by `unshare --mount` (which makes the namespace) or, inside it, by a server whose holder was killed. Beside that it
+ * starts a server again that died (reviver.ts), and nothing else, so that nothing can bring it down.
  *
  *   holder.ts RECORD    writes itself down at RECORD, prints "ready", sleeps
  */
 import { execFileSync } from 'node:child_process';
 import { readFileSync, writeSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { dropRecord, writeRecord } from './process-record.ts';
+import { watchServer } from './reviver.ts';
 
 const record = process.argv[2];
 if (record === undefined) throw new Error('usage: holder.ts RECORD');
@@ -20,7 +22,7 @@ process.on('SIGTERM', () => {
 });
 process.on('SIGHUP', () => {});
 process.on('SIGINT', () => {});
-setInterval(() => {}, 2 ** 31 - 1);
+watchServer(join(dirname(record), 'server.json'));
 writeSync(1, 'ready\n');
 
 /**

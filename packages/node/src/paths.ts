@@ -26,6 +26,8 @@ export function nodePaths(stateDir: string) {
     groupName: `vivarium-${shortHash(run)}`,
     holderRecord: join(run, 'holder.json'),
     serverRecord: join(run, 'server.json'),
+    /** There while a server starts: it may have thousands of sandboxes to adopt. */
+    startingRecord: join(run, 'starting.json'),
     lock: join(state, 'lock'),
     /** Written at the first up: `viv down --purge` deletes only directories that have it. */
     marker: join(state, 'vivarium-state'),

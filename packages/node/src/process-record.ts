@@ -3,10 +3,21 @@ import { dirname } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 
 /** A long-lived process of ours as it wrote itself down. Pids are reused: start time and boot tell a stale record. */
-export type ProcessRecord = { pid: number; startTime: string; bootId: string; url?: string; startedAt: string };
+export type ProcessRecord = {
+  pid: number;
+  startTime: string;
+  bootId: string;
+  url?: string;
+  startedAt: string;
+  /** How the holder starts it again when it dies without removing this record; a server that somebody else watches has none. */
+  revive?: Revival;
+};
+
+/** A command line, and the file that takes its output. */
+export type Revival = { argv: string[]; log: string };
 
 /** Writes this process down at `file`, whole or not at all. */
-export function writeRecord(file: string, extra: { url?: string } = {}): ProcessRecord {
+export function writeRecord(file: string, extra: { url?: string; revive?: Revival | undefined } = {}): ProcessRecord {
   const record: ProcessRecord = {
     pid: process.pid,
     startTime: startTime(process.pid) ?? '',
@@ -22,9 +33,14 @@ export function writeRecord(file: string, extra: { url?: string } = {}): Process
 
 /** The record at `file` when its process still lives, else undefined (missing, torn or stale). */
 export function liveRecord(file: string): ProcessRecord | undefined {
+  const record = readRecord(file);
+  return record !== undefined && isLive(record) ? record : undefined;
+}
+
+/** The record at `file`, whether or not its process lives; undefined when it is missing or torn. */
+export function readRecord(file: string): ProcessRecord | undefined {
   try {
-    const record = JSON.parse(readFileSync(file, 'utf8')) as ProcessRecord;
-    return isLive(record) ? record : undefined;
+    return JSON.parse(readFileSync(file, 'utf8')) as ProcessRecord;
   } catch {
     return undefined;
   }

@@ -9,6 +9,8 @@ export type ServerOptions = {
   domain: string | undefined;
   /** Log lines go to stderr too (foreground). */
   logStderr: boolean;
+  /** Nobody waits for it: the holder starts it again when it dies. */
+  detached: boolean;
   /** Ends every sandbox and exits: what `viv down` runs when the server is dead. */
   endAll: boolean;
 };
@@ -21,6 +23,7 @@ export function parseServerOptions(argv: string[]): ServerOptions {
       listen: { type: 'string', default: DEFAULT_LISTEN },
       domain: { type: 'string' },
       'log-stderr': { type: 'boolean', default: false },
+      detached: { type: 'boolean', default: false },
       'end-all': { type: 'boolean', default: false },
     },
   });
@@ -29,6 +32,7 @@ export function parseServerOptions(argv: string[]): ServerOptions {
     listen: parseListen(values.listen),
     domain: values.domain,
     logStderr: values['log-stderr'],
+    detached: values.detached,
     endAll: values['end-all'],
   };
 }

@@ -8,13 +8,14 @@
  * It may be killed at any moment: everything it promised is on disk, everything it started lives on or is swept.
  */
 import { closeSync, writeSync } from 'node:fs';
+import { join } from 'node:path';
 import { VivError } from '@vivarium/protocol';
 import pino, { type Logger } from 'pino';
 import { LogFile } from './log-file.ts';
 import { ensureHolder } from './namespace.ts';
 import { type OpenNode, openEdgeOf, openNode } from './open-node.ts';
 import type { NodePaths } from './paths.ts';
-import { dropRecord, writeRecord } from './process-record.ts';
+import { dropRecord, type Revival, writeRecord } from './process-record.ts';
 import { parseServerOptions, type ServerOptions } from './server-options.ts';
 
 const HOLDER_CHECK_MS = 2000;
@@ -40,12 +41,14 @@ await (options.endAll ? endAll(options) : serve(options));
 
 async function serve({ paths }: ServerOptions): Promise<void> {
   let node: OpenNode;
+  writeRecord(paths.startingRecord);
   try {
     node = await openNode(options, log);
   } catch (thrown) {
     return tellFailure(thrown);
   }
-  writeRecord(paths.serverRecord, { url: node.url });
+  writeRecord(paths.serverRecord, { url: node.url, revive: options.detached ? revival(options, node.url) : undefined });
+  dropRecord(paths.startingRecord);
   keepHolder(paths);
   let stopping = false;
   const stop = (signal: string, end: () => Promise<void>, boundMs: number) => {
@@ -66,6 +69,14 @@ async function serve({ paths }: ServerOptions): Promise<void> {
   process.on('SIGUSR2', () => stop('SIGUSR2', node.closeAndEnd, END_ALL_MS));
   log.info({ url: node.url, stateDir: paths.stateDir, runDir: paths.runDir, node: process.version }, 'ready');
   tell({ status: 'ready', url: node.url });
+}
+
+/** The same server again, on the address it has now. It gives way to one that is starting already. */
+function revival({ paths }: ServerOptions, url: string): Revival {
+  const lock = ['flock', '--nonblock', '--no-fork', '--conflict-exit-code', '75', paths.lock];
+  const asked = process.argv.slice(1).filter((arg, i, all) => arg !== '--listen' && all[i - 1] !== '--listen');
+  const argv = [...lock, process.execPath, ...process.execArgv, ...asked, '--listen', new URL(url).host];
+  return { argv, log: join(paths.logDir, 'crash.log') };
 }
 
 async function endAll({ paths }: ServerOptions): Promise<void> {
@@ -101,6 +112,7 @@ function keepHolder(paths: NodePaths): void {
 function tellFailure(thrown: unknown): never {
   const error = VivError.from(thrown);
   log.fatal({ err: thrown, cause: error.cause }, 'could not start');
+  dropRecord(options.paths.startingRecord);
   tell(error.toBody());
   process.exit(error.exitCode);
 }

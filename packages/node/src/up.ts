@@ -1,8 +1,11 @@
+import { VivError } from '@vivarium/protocol';
 import { parseListen } from './listen-address.ts';
 import { requireMachine, requireStateDir } from './machine.ts';
 import { ensureHolder } from './namespace.ts';
 import { nodePaths } from './paths.ts';
+import type { ProcessRecord } from './process-record.ts';
 import { runningServer, startServer } from './server-process.ts';
+import { serverStarted } from './starting.ts';
 
 export type UpOptions = { stateDir: string; listen: string; domain: string | undefined; detach: boolean };
 
@@ -15,16 +18,24 @@ export async function up(options: UpOptions, say: (line: string) => void): Promi
   requireMachine();
   const paths = nodePaths(options.stateDir);
   requireStateDir(paths);
+  await serverStarted(paths);
   const running = await runningServer(paths);
-  if (running !== undefined) {
-    say(`viv: already up at ${running.url} (pid ${running.record.pid})`);
-    return 0;
-  }
+  if (running !== undefined) return alreadyUp(running, say);
   const holder = await ensureHolder(paths, false);
   const args = ['--state-dir', paths.stateDir, '--listen', options.listen];
   if (options.domain !== undefined) args.push('--domain', options.domain);
-  if (!options.detach) args.push('--log-stderr');
-  const server = await startServer(paths, holder, args, !options.detach);
+  args.push(options.detach ? '--detached' : '--log-stderr');
+  let server: Awaited<ReturnType<typeof startServer>>;
+  try {
+    server = await startServer(paths, holder, args, !options.detach);
+  } catch (error) {
+    // Another `viv up`, or the holder, was faster.
+    if (!(error instanceof VivError) || error.code !== 'state_conflict') throw error;
+    await serverStarted(paths);
+    const other = await runningServer(paths);
+    if (other !== undefined) return alreadyUp(other, say);
+    throw error;
+  }
   say(`viv: up at ${server.url} · state ${paths.stateDir} · key ${paths.firstKey}`);
   if (options.detach) {
     server.child.unref();
@@ -34,4 +45,9 @@ export async function up(options: UpOptions, say: (line: string) => void): Promi
   // A terminal sends Ctrl-C to the server too; from elsewhere only this process gets the signal.
   for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => server.child.kill(signal));
   return await server.exited;
+}
+
+function alreadyUp({ url, record }: { url: string; record: ProcessRecord }, say: (line: string) => void): number {
+  say(`viv: already up at ${url} (pid ${record.pid})`);
+  return 0;
 }
