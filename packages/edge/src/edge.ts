@@ -85,7 +85,7 @@ export interface SandboxService {
 
 export interface ExecService {
   /** Runs to the end (or, with `detach`, until it runs) and returns what was kept of the output. */
-  run(sandbox: string, start: ExecStart, idempotency?: Idempotency): Promise<ExecResult>;
+  run(sandbox: string, start: ExecStart, idempotency?: Idempotency, room?: Room): Promise<ExecResult>;
   /** Starts and streams. */
   start(sandbox: string, start: ExecStart, options: StreamOptions, idempotency?: Idempotency): Promise<ExecStream>;
   attach(
@@ -95,13 +95,16 @@ export interface ExecService {
   ): Promise<ExecStream>;
   get(sandbox: string, exec: string): Promise<Exec>;
   /** With the output that was kept; waits up to waitMs for the end. */
-  result(sandbox: string, exec: string, waitMs: number): Promise<ExecResult>;
+  result(sandbox: string, exec: string, waitMs: number, room?: Room): Promise<ExecResult>;
   list(sandbox: string, page: PageRequest): Promise<PageOf<Exec>>;
   signal(sandbox: string, exec: string, request: SignalRequest): Promise<void>;
   resize(sandbox: string, exec: string, size: WinSize): Promise<void>;
   /** Ends the command and all it started; outcome `canceled`. */
   cancel(sandbox: string, exec: string): Promise<void>;
 }
+
+/** Resolves when this much output may be read into memory for an answer. */
+export type Room = (bytes: number) => Promise<void>;
 
 export type StreamOptions = {
   /** Does this client send stdin? Otherwise EOF at once (start) or untouched (attach). */

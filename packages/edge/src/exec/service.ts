@@ -7,7 +7,7 @@ import {
   VivError,
   type WinSize,
 } from '@vivarium/protocol';
-import type { ExecService, ExecStream, Idempotency, PageOf, PageRequest, StreamOptions } from '../edge.ts';
+import type { ExecService, ExecStream, Idempotency, PageOf, PageRequest, Room, StreamOptions } from '../edge.ts';
 import { sandboxDir } from '../lifecycle/box.ts';
 import type { EdgeContext } from '../lifecycle/context.ts';
 import { requireBox, requireRow } from '../lifecycle/find.ts';
@@ -30,15 +30,14 @@ export class Execs implements ExecService {
     this.#context = context;
   }
 
-  async run(sandbox: string, start: ExecStart, idempotency?: Idempotency): Promise<ExecResult> {
+  async run(sandbox: string, start: ExecStart, idempotency?: Idempotency, room?: Room): Promise<ExecResult> {
     const { exec, ready } = await this.#begin(sandbox, start, false, idempotency);
     await ready;
-    if ('endRecord' in exec) {
-      if (start.detach) return result({ exec: exec.view(), stdout: exec.stdout.kept, stderr: exec.stderr.kept });
-      await exec.recorded;
-      return result(ended(exec));
-    }
-    return result(exec);
+    const live = 'endRecord' in exec;
+    if (start.detach) return { ...(live ? exec.view() : exec.exec), stdoutB64: '', stderrB64: '' };
+    if (!live) return result(exec, room);
+    await exec.recorded;
+    return result(ended(exec), room);
   }
 
   async start(
@@ -74,16 +73,16 @@ export class Execs implements ExecService {
     return 'endRecord' in found ? found.view() : found.exec;
   }
 
-  async result(sandbox: string, id: string, waitMs: number): Promise<ExecResult> {
+  async result(sandbox: string, id: string, waitMs: number, room?: Room): Promise<ExecResult> {
     const found = await this.#find(sandbox, id);
-    if (!('endRecord' in found)) return result(found);
+    if (!('endRecord' in found)) return result(found, room);
     let cancel = () => {};
     const timeUp = new Promise<void>((resolve) => {
       cancel = this.#context.clock.after(waitMs, resolve);
     });
     await Promise.race([found.ended, timeUp]);
     cancel();
-    return result({ exec: found.view(), stdout: found.stdout.kept, stderr: found.stderr.kept });
+    return result({ exec: found.view(), stdout: found.stdout.kept, stderr: found.stderr.kept }, room);
   }
 
   async list(sandbox: string, page: PageRequest): Promise<PageOf<Exec>> {
@@ -173,6 +172,7 @@ function ended(exec: RunningExec): EndedExec {
 }
 
 /** With what was kept of the output, in base64. */
-function result({ exec, stdout, stderr }: EndedExec): ExecResult {
+async function result({ exec, stdout, stderr }: EndedExec, room?: Room): Promise<ExecResult> {
+  await room?.(stdout.size + stderr.size);
   return { ...exec, stdoutB64: stdout.readAll().toString('base64'), stderrB64: stderr.readAll().toString('base64') };
 }
