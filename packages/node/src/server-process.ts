@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process';
 import { closeSync, fstatSync, mkdirSync, openSync, truncateSync } from 'node:fs';
+import { constants } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { type ErrorBody, VivError } from '@vivarium/protocol';
@@ -22,7 +23,7 @@ export type Started = { status: 'ready'; url: string };
  * --expose-gc: for core/passing-memory.ts. --initial-heap-size: a small heap's first limits would make V8 collect all of it again and
  * again while the first gibibytes pass; memory is only taken when used.
  */
-const SERVER_FLAGS = ['--expose-gc', '--initial-heap-size=128', '--disable-warning=ExperimentalWarning'];
+const SERVER_FLAGS = ['--expose-gc', '--initial-heap-size=64', '--max-semi-space-size=4', '--disable-warning=ExperimentalWarning'];
 
 /**
  * Starts the server in the holder's namespace, under the lock of the state directory, and waits for its word on descriptor
@@ -45,7 +46,7 @@ export async function startServer(paths: NodePaths, holder: ProcessRecord, args:
   closeSync(crashLog);
   const exited = new Promise<number>((resolve) => {
     child.once('error', () => resolve(127));
-    child.once('exit', (code, signal) => resolve(code ?? (signal === null ? 1 : 128)));
+    child.once('exit', (code, signal) => resolve(code ?? 128 + (signal === null ? 0 : constants.signals[signal])));
   });
   const word = child.stdio[3] as NodeJS.ReadableStream & { destroy(): void };
   const started = await Promise.race([firstLine(word), delay(START_MS, undefined, { ref: false })]);
