@@ -18,9 +18,10 @@ try {
 }
 
 function program(): Command {
-  const viv = new Command('viv').exitOverride().showHelpAfterError('(`viv help up` lists the options)');
+  const viv = new Command('viv').exitOverride();
   viv
     .command('up')
+    .showHelpAfterError('hint: `viv help up` lists the options.')
     .description('start the node on this machine')
     .option('--detach', 'return when it is up', false)
     .option(...stateDir)
@@ -32,6 +33,7 @@ function program(): Command {
     });
   viv
     .command('down')
+    .showHelpAfterError('hint: `viv help down` lists the options.')
     .description('end all sandboxes and stop the node')
     .option('--purge', 'delete its state too: images, logs, keys', false)
     .option(...stateDir)
@@ -41,6 +43,7 @@ function program(): Command {
     });
   viv
     .command('doctor')
+    .showHelpAfterError('hint: `viv help doctor` lists the options.')
     .description('what this machine can do, why not, and the remedy')
     .option('--json', 'for programs', false)
     .action(async (options) => {

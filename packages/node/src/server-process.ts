@@ -23,7 +23,12 @@ export type Started = { status: 'ready'; url: string };
  * --expose-gc: for core/passing-memory.ts. --initial-heap-size: a small heap's first limits would make V8 collect all of it again and
  * again while the first gibibytes pass; memory is only taken when used.
  */
-const SERVER_FLAGS = ['--expose-gc', '--initial-heap-size=64', '--max-semi-space-size=4', '--disable-warning=ExperimentalWarning'];
+const SERVER_FLAGS = [
+  '--expose-gc',
+  '--initial-heap-size=64',
+  '--max-semi-space-size=4',
+  '--disable-warning=ExperimentalWarning',
+];
 
 /**
  * Starts the server in the holder's namespace, under the lock of the state directory, and waits for its word on descriptor
