@@ -41,6 +41,15 @@ const CASES: Case[] = [
     message: /no\/such@1/,
   },
   {
+    name: 'an image without its version',
+    method: 'POST',
+    path: sandboxes,
+    body: { image: 'debian' },
+    status: 400,
+    code: 'invalid_argument',
+    message: /image: .*name@version, such as base\/debian@12/,
+  },
+  {
     name: 'an unknown id',
     method: 'GET',
     path: () => `/v1/sandboxes/${unknownId}`,
@@ -143,6 +152,15 @@ const CASES: Case[] = [
     status: 400,
     code: 'user_unknown',
     message: /nosuchuser/,
+  },
+  {
+    name: 'a working directory that does not exist',
+    method: 'POST',
+    path: () => `/v1/sandboxes/${sandbox.id}/execs`,
+    body: { argv: ['true'], cwd: '/no/where' },
+    status: 404,
+    code: 'path_not_found',
+    message: /working directory \/no\/where: No such file/,
   },
 ];
 

@@ -1,5 +1,6 @@
 import type { CommandOptions } from '@vivarium/sdk';
 import type { Command } from 'commander';
+import { bad } from './complaint.ts';
 import { interactive } from './console.ts';
 import { collectEnv, parseSeconds } from './units.ts';
 
@@ -42,5 +43,8 @@ export function commandOptions(flags: CommandFlags): CommandOptions {
 /** A terminal inside: as asked, else when a person sits on both ends here. */
 export function wantsTty(flags: CommandFlags, here = interactive): boolean {
   if (flags.json || flags.detach) return false;
+  // The end of a pipe would have to be typed as Ctrl-D, which a shell that is just starting takes for something else.
+  if (flags.tty && flags.interactive && !here.stdin)
+    throw bad('standard input is no terminal', 'Leave out -t to pass it on as it is, or -i to pass nothing on.');
   return flags.tty ?? (here.stdin && here.stdout);
 }

@@ -24,10 +24,33 @@ export function usage(verb: string, error: CommanderError, code: number | undefi
   return code ?? ERROR_CODES.invalid_argument.exit;
 }
 
-/** Names the nearest verb when there is one. */
+/** What people know from other tools, by its name there. */
+const ELSEWHERE: Record<string, string> = {
+  rm: 'kill',
+  stop: 'kill',
+  delete: 'kill',
+  destroy: 'kill',
+  images: 'image ls',
+  pull: 'image import',
+  build: 'image import',
+  rmi: 'image rm',
+  list: 'ls',
+  start: 'create',
+  new: 'create',
+  unpause: 'resume',
+  diff: 'changes',
+  commit: 'snapshot',
+  connect: 'shell',
+  ssh: 'shell',
+  top: 'ps',
+  port: 'port-forward',
+};
+
+/** Names the verb that does what the word means elsewhere, or the nearest when there is one. */
 export function unknownVerb(word: string, names: readonly string[]): number {
   const near = names.map((name) => ({ name, far: distance(word, name) })).sort((a, b) => a.far - b.far)[0];
-  const hint = near && near.far <= 2 ? `Did you mean \`viv ${near.name}\`?` : '`viv help` lists the verbs.';
+  const meant = Object.hasOwn(ELSEWHERE, word) ? ELSEWHERE[word] : near && near.far <= 2 ? near.name : undefined;
+  const hint = meant === undefined ? '`viv help` lists the verbs.' : `Did you mean \`viv ${meant}\`?`;
   process.stderr.write(`viv: no verb \`${word}\`\nhint: ${hint}\n`);
   return ERROR_CODES.invalid_argument.exit;
 }

@@ -94,6 +94,22 @@ test('a mistyped verb is answered with the nearest', async () => {
   assert.equal(stderr, 'viv: no verb `exce`\nhint: Did you mean `viv exec`?\n');
 });
 
+test('a verb of another tool is answered with ours', async () => {
+  assert.match((await viv(['rm', 'x'])).stderr, /no verb `rm`\nhint: Did you mean `viv kill`/);
+  assert.match((await viv(['images'])).stderr, /hint: Did you mean `viv image ls`/);
+  assert.match((await viv(['constructor'])).stderr, /hint: `viv help` lists the verbs/);
+});
+
+test('login takes the key from a pipe', async () => {
+  server.routes.set('GET /v1/node', { json: { version: '9' } });
+  const env = { VIV_URL: '', VIV_API_KEY: '', XDG_CONFIG_HOME: join(home, 'piped') };
+  const { code, stderr } = await viv(['login', server.url], { stdin: 'viv_piped\n', env: { ...env } });
+  assert.equal(code, 0, stderr);
+  assert.equal(server.seen[0]?.headers.authorization, 'Bearer viv_piped');
+  const empty = await viv(['login', server.url], { env });
+  assert.match(empty.stderr, /no API key given\nhint: Pipe it in/);
+});
+
 test('exec passes the streams through and exits as the command did', async () => {
   commandEnds(42);
   const result = await viv([
@@ -125,6 +141,20 @@ test('exec connects standard input when asked, with its end', async () => {
     };
   };
   assert.equal((await viv(['exec', '-i', SANDBOX_ID, '--', 'cat'], { stdin: 'through' })).stdout, 'through');
+});
+
+test('a terminal inside takes no input from a pipe: asked for both it is refused, else the input has ended', async () => {
+  const refused = await viv(['exec', '-it', SANDBOX_ID, '--', 'sh'], { stdin: 'lost' });
+  assert.equal(refused.code, 125);
+  assert.equal(
+    refused.stderr,
+    'viv: standard input is no terminal\nhint: Leave out -t to pass it on as it is, or -i to pass nothing on.\n',
+  );
+  server.onOpen = (_req, channel) => {
+    channel.opened(fakeExec());
+    channel.onInputEnd = () => channel.event({ type: 'exit', exec: endedExec(channel.received.length) });
+  };
+  assert.equal((await viv(['exec', '-t', SANDBOX_ID, '--', 'cat'], { stdin: 'not sent' })).code, 0);
 });
 
 test('exec --json prints one document with outcome and output', async () => {

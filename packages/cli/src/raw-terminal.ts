@@ -7,7 +7,7 @@ export function terminalSize(): { rows: number; cols: number } {
   return { rows: process.stdout.rows || 24, cols: process.stdout.columns || 80 };
 }
 
-/** This terminal, handed over: every key goes to the command, its size follows the window. */
+/** This terminal, handed over: every key goes to the command, its size follows the window. Input that is no terminal stays here. */
 export class RawTerminal {
   /** Resolves when the user typed the detach keys. */
   readonly detached: Promise<undefined>;
@@ -26,9 +26,13 @@ export class RawTerminal {
     this.detached = new Promise((resolve) => {
       this.#resolveDetached = resolve;
     });
-    if (process.stdin.isTTY) process.stdin.setRawMode(true);
-    process.stdin.on('data', this.#onData).on('end', this.#onEnd).resume();
     process.stdout.on('resize', this.#onResize);
+    if (!process.stdin.isTTY) {
+      this.#onEnd();
+      return;
+    }
+    process.stdin.setRawMode(true);
+    process.stdin.on('data', this.#onData).on('end', this.#onEnd).resume();
   }
 
   close(): void {

@@ -18,7 +18,9 @@ try {
 }
 
 function program(): Command {
-  const viv = new Command('viv').exitOverride();
+  const viv = new Command('viv')
+    .exitOverride()
+    .configureOutput({ outputError: (text, write) => write(text.replace(/^error: /, 'viv: ')) });
   viv
     .command('up')
     .showHelpAfterError('hint: `viv help up` lists the options.')

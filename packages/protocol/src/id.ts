@@ -35,7 +35,7 @@ export const ImageName = z
   .max(200)
   .regex(
     /^([a-z0-9][a-z0-9._-]*\/){0,3}[a-z0-9][a-z0-9._-]*@[A-Za-z0-9][A-Za-z0-9._-]*$/,
-    'an image is named name@version',
+    'an image is named name@version, such as base/debian@12 (`viv image ls` shows what there is)',
   )
   .openapi({ example: 'base/debian@12' });
 

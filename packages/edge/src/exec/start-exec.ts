@@ -1,5 +1,6 @@
 import { type ExecStart, type JournalRecord, VivError } from '@vivarium/protocol';
 import type { SpawnRequest } from '../cell/cell-process.ts';
+import { STAGE } from '../cell/failure.ts';
 import type { Idempotency } from '../edge.ts';
 import type { Box } from '../lifecycle/box.ts';
 import { deadError } from '../lifecycle/box.ts';
@@ -51,7 +52,7 @@ async function bringUp(exec: RunningExec, spawn: () => Promise<RunningExec['proc
     exec.process = await spawn();
     exec.group = await box.handle!.placeCommand(exec.id, exec.process!.pid);
   } catch (thrown) {
-    throw refuse(exec, namingUser(exec, VivError.from(thrown)));
+    throw refuse(exec, namingCause(exec, VivError.from(thrown)));
   }
   if (exec.endRecord) throw deadError(box.row);
   try {
@@ -59,18 +60,22 @@ async function bringUp(exec: RunningExec, spawn: () => Promise<RunningExec['proc
   } catch (thrown) {
     const error = VivError.from(thrown);
     // execve failed: the exec has ended with 126 or 127, which onFail wrote down.
-    if (error.details.stage === 6) return exec.recorded;
-    throw refuse(exec, namingUser(exec, error));
+    if (error.details.stage === STAGE.EXEC) return exec.recorded;
+    throw refuse(exec, namingCause(exec, error));
   }
   exec.began();
   feedStdin(exec);
 }
 
-/** The guest says only that there is none. */
-function namingUser({ asked }: RunningExec, error: VivError): VivError {
-  if (error.code !== 'user_unknown') return error;
-  return new VivError('user_unknown', `the sandbox has no user "${asked.user}"`, {
-    details: error.details,
+/** The guest says neither which user nor which directory it is about. */
+function namingCause({ asked }: RunningExec, error: VivError): VivError {
+  const { details } = error;
+  if (error.code === 'user_unknown')
+    return new VivError('user_unknown', `the sandbox has no user "${asked.user}"`, { details, cause: error });
+  if (details.stage !== STAGE.CWD) return error;
+  const reason = error.message.replace(/^.*: /, '');
+  return new VivError(error.code, `working directory ${asked.cwd ?? 'of the image'}: ${reason}`, {
+    details,
     cause: error,
   });
 }
