@@ -12,6 +12,7 @@ ln -sf python3 "$root/usr/bin/python"
 printf '127.0.0.1\tlocalhost\n::1\tlocalhost ip6-localhost ip6-loopback\n' >"$root/etc/hosts"
 printf '# Filled in where the sandbox has a network.\n' >"$root/etc/resolv.conf"
 printf 'localhost\n' >"$root/etc/hostname"
+chmod 0644 "$root/etc/hosts" "$root/etc/resolv.conf" "$root/etc/hostname"
 rm -rf "$root"/etc/apt/sources.list.d/*
 cat >"$root/etc/apt/sources.list" <<'SOURCES'
 deb http://deb.debian.org/debian bookworm main
