@@ -5,7 +5,6 @@
 #   scripts/setup.sh           what a node needs at run time and to compile viv-init
 #   scripts/setup.sh test      … and what the tests need (sanitizers, fuzzers)
 #   scripts/setup.sh bench     … and what the benchmarks compare with (podman)
-#   scripts/setup.sh long      … and what the long tests need (a virtual machine)
 #   scripts/setup.sh --check   only the checks; touches nothing
 #
 # Everything is checked before anything is touched. Exit 1: a precondition is not met (the message says which and what to
@@ -19,8 +18,8 @@ for arg in "$@"; do
   case $arg in
     --check) check_only=yes ;;
     node) ;;
-    test | bench | long) features="$features $arg" ;;
-    *) echo "setup: unknown argument '$arg'; use test, bench, long or --check" >&2; exit 1 ;;
+    test | bench) features="$features $arg" ;;
+    *) echo "setup: unknown argument '$arg'; use test, bench or --check" >&2; exit 1 ;;
   esac
 done
 
@@ -49,10 +48,10 @@ LIST
 busybox-static|a small test image
 clang|sanitizer and fuzzer builds of viv-init
 git|tidy test
+e2fsprogs|the disk of a virtual machine
 LIST
       ;;
     bench) echo 'podman|the benchmarks compare with it' ;;
-    long) echo 'qemu-system-x86|the second test bed, a virtual machine' ;;
   esac
 }
 
@@ -131,6 +130,15 @@ install_packages() {
   exit 2
 }
 
+# The second test bed. Without it its tests are skipped, and say so.
+install_emulator() {
+  case " $features " in *" test "*) ;; *) return 0 ;; esac
+  command -v qemu-system-x86_64 >/dev/null 2>&1 && return 0
+  echo "setup: installing qemu-system-x86 (tests on Linux 6.1 in a virtual machine)"
+  apt_install qemu-system-x86 && return 0
+  echo "setup: qemu-system-x86 can't be installed: the tests in a virtual machine will be skipped" >&2
+}
+
 install_npm() {
   [ -d node_modules ] && node scripts/lock-check.mjs 2>/dev/null && return 0
   echo "setup: installing npm packages (npm ci)"
@@ -158,6 +166,7 @@ check_machine || { echo "setup: nothing was changed" >&2; exit 1; }
 
 log=$(mktemp "${TMPDIR:-/tmp}/viv-setup.XXXXXX") || exit 2
 install_packages
+install_emulator
 install_npm
 build_init
 rm -f "$log"

@@ -2,7 +2,7 @@
  * Runs the test suites in order, one line each, and ends with `N passed, N failed`. Everything runs even when something
  * fails. Full logs are kept in a temporary directory that is named when there is a reason to look.
  *
- *   scripts/test.ts [SUITE …]    tidy lint types unit guest kernel e2e (all but long by default)
+ *   scripts/test.ts [SUITE …]    tidy lint types unit guest kernel e2e vm (all by default)
  */
 import { globSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -12,7 +12,7 @@ import { BIN, commandSuite, ROOT, type Run, sequence, testSuite, withEnv } from 
 
 const MINUTE_MS = 60_000;
 
-type Suite = { name: string; run: Run; leaks: boolean; byDefault: boolean };
+type Suite = { name: string; run: Run; leaks: boolean };
 
 const files = (...patterns: string[]) => globSync(patterns, { cwd: ROOT });
 const unit = () => files('{packages/*/src,scripts}/**/*.test.ts').filter((file) => !file.includes('.kernel.'));
@@ -29,19 +29,14 @@ const guest = sequence(
 );
 
 const SUITES: Suite[] = [
-  { name: 'tidy', run: testSuite(() => ['test/tidy.test.ts'], MINUTE_MS), leaks: false, byDefault: true },
-  { name: 'lint', run: commandSuite(join(BIN, 'biome'), 'check'), leaks: false, byDefault: true },
-  { name: 'types', run: commandSuite(join(BIN, 'tsc'), '-p', '.'), leaks: false, byDefault: true },
-  { name: 'unit', run: testSuite(unit, 3 * MINUTE_MS), leaks: true, byDefault: true },
-  { name: 'guest', run: guest, leaks: true, byDefault: true },
-  { name: 'kernel', run: testSuite(kernel, 5 * MINUTE_MS), leaks: true, byDefault: true },
-  { name: 'e2e', run: testSuite(() => files('test/e2e/*.test.ts'), 10 * MINUTE_MS), leaks: true, byDefault: true },
-  {
-    name: 'long',
-    run: testSuite(() => files('test/{long,vm}/*.test.ts'), 60 * MINUTE_MS),
-    leaks: true,
-    byDefault: false,
-  },
+  { name: 'tidy', run: testSuite(() => ['test/tidy.test.ts'], MINUTE_MS), leaks: false },
+  { name: 'lint', run: commandSuite(join(BIN, 'biome'), 'check'), leaks: false },
+  { name: 'types', run: commandSuite(join(BIN, 'tsc'), '-p', '.'), leaks: false },
+  { name: 'unit', run: testSuite(unit, 3 * MINUTE_MS), leaks: true },
+  { name: 'guest', run: guest, leaks: true },
+  { name: 'kernel', run: testSuite(kernel, 5 * MINUTE_MS), leaks: true },
+  { name: 'e2e', run: testSuite(() => files('test/e2e/*.test.ts'), 10 * MINUTE_MS), leaks: true },
+  { name: 'vm', run: testSuite(() => files('test/vm/*.test.ts'), 20 * MINUTE_MS), leaks: true },
 ];
 
 const names = process.argv.slice(2);
@@ -57,7 +52,7 @@ const env = { ...process.env, ...testRun.env, NODE: process.execPath, PATH: `${B
 const logs = mkdtempSync(join(tmpdir(), 'viv-test-logs-'));
 const total = { passed: 0, failed: 0, skipped: 0 };
 let leaky = false;
-for (const suite of SUITES.filter((s) => (names.length === 0 ? s.byDefault : names.includes(s.name)))) {
+for (const suite of SUITES.filter(({ name }) => names.length === 0 || names.includes(name))) {
   const started = Date.now();
   const result = await suite.run(join(logs, `${suite.name}.log`), env);
   const leaked = suite.leaks ? await findLeaks(testRun) : [];

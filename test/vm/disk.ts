@@ -47,7 +47,9 @@ modprobe -a erofs overlay btrfs loop 2>/dev/null
 ip link set lo up
 mount -t erofs -o ro /dev/vdb /repo
 /repo/node_modules/.bin/node /repo/test/vm/inside.ts </dev/null 2>&1
-echo "VM-EXIT $?"
+code=$?
+echo
+echo "VM-EXIT $code"
 sync
 echo o > /proc/sysrq-trigger
 sleep 10

@@ -3,7 +3,7 @@
  * the SDK, checked where this kernel differs from newer ones. Each check prints one line `CHECK {json}`.
  */
 import { execFileSync, spawnSync } from 'node:child_process';
-import { readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Sandbox, Vivarium } from '@vivarium/sdk';
@@ -23,9 +23,10 @@ async function check(name: string, job: () => Promise<unknown>): Promise<void> {
   } catch (error) {
     ok = false;
     failures++;
-    detail = String(error instanceof Error ? (error.stack ?? error.message) : error).slice(0, 600);
+    detail = String(error instanceof Error ? (error.stack ?? error.message) : error).slice(0, 3000);
   }
-  console.log(`CHECK ${JSON.stringify({ name, ok, detail })}`);
+  // A boot message may have left the serial console in the middle of a line.
+  console.log(`\nCHECK ${JSON.stringify({ name, ok, detail })}`);
 }
 
 function equal(got: unknown, expected: unknown, what: string): void {
@@ -38,9 +39,16 @@ function truth(condition: boolean, what: string): void {
 }
 
 function viv(...args: string[]): string {
-  const { status, stdout, stderr } = spawnSync(VIV, args, { encoding: 'utf8', timeout: 240_000 });
-  if (status !== 0) throw new Error(`viv ${args.join(' ')}: exit ${status}\n${stdout}\n${stderr}`);
+  const { status, signal, stdout, stderr } = spawnSync(VIV, args, { encoding: 'utf8', timeout: 240_000 });
+  if (status !== 0)
+    throw new Error(`viv ${args.join(' ')}: exit ${status ?? signal}\n${stdout}\n${stderr}\n${crashLog()}`);
   return stdout;
+}
+
+/** The end of what a server that crashed said. */
+function crashLog(): string {
+  const path = join(STATE, 'log/crash.log');
+  return existsSync(path) ? readFileSync(path, 'utf8').slice(-2000) : '';
 }
 
 function busyboxTar(): string {
