@@ -7,10 +7,9 @@ import type { EdgeContext } from '../lifecycle/context.ts';
 import { requireBox } from '../lifecycle/find.ts';
 import { archive } from './archive.ts';
 import { entryView, joinPath, pathRecord, watchView } from './entry-view.ts';
+import { followRead, type Note } from './followed-read.ts';
 import { Tally } from './tally.ts';
 import { unarchive } from './unarchive.ts';
-
-type Note = Record<string, unknown>;
 
 /** Files inside sandboxes. Every path is resolved by the guest, as the user named; every operation is journalled. */
 export class Files implements FileService {
@@ -62,7 +61,8 @@ export class Files implements FileService {
         ...(offset === undefined ? {} : { offset }),
         ...(length === undefined ? {} : { length }),
       });
-      this.#follow(box, stream, tally, journal, offset ? { offset } : {});
+      const whole = length ?? entry.size - (offset ?? 0);
+      followRead(box, stream, tally, journal, offset ? { offset } : {}, whole);
       return { entry: entryView(entry, Buffer.from(path)), stream };
     } catch (error) {
       journal({}, error);
@@ -191,7 +191,7 @@ export class Files implements FileService {
       stream.once('close', () => abort.abort());
       const tally = new Tally();
       tally.watch(stream);
-      this.#follow(box, stream, tally, journal, {});
+      followRead(box, stream, tally, journal, {});
       return stream;
     } catch (error) {
       journal({}, error);
@@ -270,23 +270,6 @@ export class Files implements FileService {
         ...(code ? { error: { code, message } } : {}),
       });
     };
-  }
-
-  /** Journals a stream that leaves the sandbox, and is counted by the tally, when it closes. */
-  #follow(box: Box, stream: Readable, tally: Tally, journal: (note: Note, error?: unknown) => void, note: Note): void {
-    box.open += 1;
-    let failure: unknown;
-    stream.once('error', (error) => {
-      failure = error;
-    });
-    stream.once('close', () => {
-      box.open -= 1;
-      box.touch();
-      journal(
-        { ...note, bytes: tally.bytes, sha256: tally.sha256(), ...(stream.readableEnded ? {} : { complete: false }) },
-        failure,
-      );
-    });
   }
 }
 
