@@ -28,7 +28,7 @@ export function machineChecks(): Capability[] {
       'Run the node on Linux; use `viv login URL` from here.',
     ),
     check('x86-64', process.arch === 'x64', `this is ${process.arch}`, 'Use an x86-64 machine.'),
-    check('root', process.geteuid?.() === 0, `this is uid ${process.geteuid?.()}`, 'Run as root (sudo).'),
+    check('root', process.geteuid?.() === 0, `not root (uid ${process.geteuid?.()})`, 'Run as root (sudo).'),
     check(
       'kernel',
       kernelAtLeast(...KERNEL_MIN),
