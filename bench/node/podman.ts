@@ -47,7 +47,7 @@ f=0; [ -f ${work}/failed ] && f=$(wc -l <${work}/failed) && tail -3 ${work}/err
 $P rmi -f localhost/peer:1 >/dev/null 2>&1
 $P system reset -f >/dev/null 2>&1
 umount -R ${work}/root/overlay 2>/dev/null
-rmdir /sys/fs/cgroup/*/libpod_parent /sys/fs/cgroup/libpod_parent 2>/dev/null
+find /sys/fs/cgroup/*/libpod_parent /sys/fs/cgroup/libpod_parent -depth -type d -exec rmdir {} + 2>/dev/null
 echo "podman_ns=$((e-s)) failed=$f"
 `;
 }
