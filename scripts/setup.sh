@@ -5,6 +5,7 @@
 #   scripts/setup.sh           what a node needs at run time and to compile viv-init
 #   scripts/setup.sh test      … and what the tests need (sanitizers, fuzzers)
 #   scripts/setup.sh bench     … and what the benchmarks compare with (podman)
+#   scripts/setup.sh vm        … and what the tests in a virtual machine need (QEMU)
 #   scripts/setup.sh --check   only the checks; touches nothing
 #
 # Everything is checked before anything is touched. Exit 1: a precondition is not met (the message says which and what to
@@ -18,8 +19,8 @@ for arg in "$@"; do
   case $arg in
     --check) check_only=yes ;;
     node) ;;
-    test | bench) features="$features $arg" ;;
-    *) echo "setup: unknown argument '$arg'; use test, bench or --check" >&2; exit 1 ;;
+    test | bench | vm) features="$features $arg" ;;
+    *) echo "setup: unknown argument '$arg'; use test, bench, vm or --check" >&2; exit 1 ;;
   esac
 done
 
@@ -48,10 +49,10 @@ LIST
 busybox-static|a small test image
 clang|sanitizer and fuzzer builds of viv-init
 git|tidy test
-e2fsprogs|the disk of a virtual machine
 LIST
       ;;
     bench) echo 'podman|the benchmarks compare with it' ;;
+    vm) echo 'e2fsprogs|the disk of a virtual machine' ;;
   esac
 }
 
@@ -132,7 +133,7 @@ install_packages() {
 
 # The second test bed. Without it its tests are skipped, and say so.
 install_emulator() {
-  case " $features " in *" test "*) ;; *) return 0 ;; esac
+  case " $features " in *" vm "*) ;; *) return 0 ;; esac
   command -v qemu-system-x86_64 >/dev/null 2>&1 && return 0
   echo "setup: installing qemu-system-x86 (tests on Linux 6.1 in a virtual machine)"
   apt_install qemu-system-x86 && return 0

@@ -2,7 +2,7 @@
  * Runs the test suites in order, one line each, and ends with `N passed, N failed`. Everything runs even when something
  * fails. Full logs are kept in a temporary directory that is named when there is a reason to look.
  *
- *   scripts/test.ts [SUITE …]    tidy lint types unit guest kernel e2e vm (all by default)
+ *   scripts/test.ts [SUITE …]    tidy lint types unit guest kernel e2e (these by default), vm
  */
 import { globSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -12,7 +12,8 @@ import { BIN, commandSuite, ROOT, type Run, sequence, testSuite, withEnv } from 
 
 const MINUTE_MS = 60_000;
 
-type Suite = { name: string; run: Run; leaks: boolean };
+/** `long` ones run when they are named. */
+type Suite = { name: string; run: Run; leaks: boolean; long?: true };
 
 const files = (...patterns: string[]) => globSync(patterns, { cwd: ROOT });
 const unit = () => files('{packages/*/src,scripts}/**/*.test.ts').filter((file) => !file.includes('.kernel.'));
@@ -36,7 +37,7 @@ const SUITES: Suite[] = [
   { name: 'guest', run: guest, leaks: true },
   { name: 'kernel', run: testSuite(kernel, 5 * MINUTE_MS), leaks: true },
   { name: 'e2e', run: testSuite(() => files('test/e2e/*.test.ts'), 10 * MINUTE_MS), leaks: true },
-  { name: 'vm', run: testSuite(() => files('test/vm/*.test.ts'), 20 * MINUTE_MS), leaks: true },
+  { name: 'vm', run: testSuite(() => files('test/vm/*.test.ts'), 20 * MINUTE_MS), leaks: true, long: true },
 ];
 
 const names = process.argv.slice(2);
@@ -52,7 +53,7 @@ const env = { ...process.env, ...testRun.env, NODE: process.execPath, PATH: `${B
 const logs = mkdtempSync(join(tmpdir(), 'viv-test-logs-'));
 const total = { passed: 0, failed: 0, skipped: 0 };
 let leaky = false;
-for (const suite of SUITES.filter(({ name }) => names.length === 0 || names.includes(name))) {
+for (const suite of SUITES.filter(({ name, long }) => (names.length === 0 ? !long : names.includes(name)))) {
   const started = Date.now();
   const result = await suite.run(join(logs, `${suite.name}.log`), env);
   const leaked = suite.leaks ? await findLeaks(testRun) : [];

@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/epoll.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -26,6 +27,14 @@
 static struct process *byPid[BUCKETS];
 static unsigned count;
 static uint64_t lastSerial;
+
+/* Marks are found by a look through /proc: where several viv-init share one (tests, a host without pid namespaces), none may take
+ * the other's processes for its own. So the serials of each begin somewhere else. */
+static uint64_t next_serial(void) {
+  uint16_t salt = 0;
+  if (!lastSerial && getrandom(&salt, sizeof salt, GRND_NONBLOCK) == sizeof salt) lastSerial = (uint64_t)salt << 24;
+  return ++lastSerial;
+}
 
 static void cancel(struct stream *stream);
 static void up_ended(struct stream *stream, struct source *source, int error);
@@ -107,7 +116,7 @@ static struct process *prepare(const struct spawn *spawn) {
   sink_init(&process->in, &process->stream, pty ? SINK_PTY : SINK_PIPE);
   process->tagLen = (uint8_t)spawn->tag.len;
   if (spawn->tag.len) memcpy(process->tag, spawn->tag.data, spawn->tag.len);
-  process->serial = ++lastSerial;
+  process->serial = next_serial();
   return process;
 }
 
