@@ -124,9 +124,13 @@ async function main(): Promise<void> {
     await sleep(500);
     equal(hostProcesses('4711'), 0, 'processes left');
   });
-  await check('the pids limit holds against a fork bomb', async () => {
-    await box.exec('f() { f | f & }; f; sleep 2', { timeoutMs: 20_000 });
-    equal((await box.exec('echo alive', { timeoutMs: 60_000 })).stdout, 'alive\n', 'afterwards');
+  await check('the pids limit holds against a fork bomb, which ends with its sandbox', async () => {
+    const victim = await client.sandboxes.create({ image: IMAGE, limits: { memoryMiB: 64, pids: 32 } });
+    await victim.exec('f() { f | f & }; f; sleep 2', { timeoutMs: 20_000 });
+    const { pids, pidsLimit } = await victim.stats();
+    truth(pids <= 32 && pidsLimit === 32, `${pids} of ${pidsLimit} processes`);
+    equal((await box.exec('echo alive', { timeoutMs: 60_000 })).stdout, 'alive\n', 'another sandbox meanwhile');
+    await victim.kill();
   });
   await check('the disk quota holds', async () => {
     const result = await box.exec('dd if=/dev/zero of=/root/fill bs=1M count=64; ls -l /root/fill; rm /root/fill', {
