@@ -172,26 +172,31 @@ test('256 MiB of output arrive whole', async () => {
 test('a reader that stops makes the writer wait, and gets everything when it goes on', async () => {
   const total = 4 * MIB;
   let taken = 0;
-  let done!: () => void;
-  const finished = new Promise<void>((resolve) => {
-    done = resolve;
-  });
+  const ended = Promise.withResolvers<void>();
+  const exited = Promise.withResolvers<void>();
   const process = await cell.spawn({
     argv: sh(`head -c ${total} /dev/zero`),
     env: {},
     stdin: false,
     mergeStderr: true,
     tag: new Uint8Array(0),
-    handlers: { ...none, onData: (_chan, offset, chunk) => (taken = offset + chunk.length), onEof: () => done() },
+    handlers: {
+      ...none,
+      onData: (_chan, offset, chunk) => (taken = offset + chunk.length),
+      onEof: () => ended.resolve(),
+      onExit: () => exited.resolve(),
+    },
   });
   await process.start();
+  while (taken < 65_536) await sleep(1);
   await sleep(200);
   assert.equal(taken, 65_536);
   for (let limit = taken; taken < total; limit += 100_000) {
     process.ack(1, taken, limit);
     await sleep(1);
   }
-  await finished;
+  // A command may close its output before it ends.
+  await Promise.all([ended.promise, exited.promise]);
   assert.equal(taken, total);
   process.release();
 });
