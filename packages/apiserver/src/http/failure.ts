@@ -24,11 +24,15 @@ export function sendFailure(req: IncomingMessage, res: ServerResponse, thrown: u
   res.setHeader('content-length', Buffer.byteLength(body));
   if (error.status === 401) res.setHeader('www-authenticate', 'Bearer realm="vivarium"');
   if (error.code === 'too_many_requests' || error.code === 'shutting_down') res.setHeader('retry-after', '1');
-  if (!req.complete) {
-    res.setHeader('connection', 'close');
-    drain(req);
+  if (req.complete) {
+    res.end(body);
+    return;
   }
-  res.end(body);
+  // The whole answer goes out now, the end that closes the connection after what the client still sends: a reset in
+  // the middle of its body could reach it before the answer does.
+  res.setHeader('connection', 'close');
+  res.write(body);
+  drain(req, () => res.end());
 }
 
 /** What a client may see of anything thrown. */
@@ -40,7 +44,7 @@ export function presentable(thrown: unknown, log: Logger, context: Record<string
   return new VivError('internal', `${message} (request ${requestId})`, { details: { requestId } });
 }
 
-function drain(req: IncomingMessage): void {
+function drain(req: IncomingMessage, done: () => void): void {
   let left = DRAIN_BYTES_MAX;
   const timer = setTimeout(() => req.destroy(), DRAIN_MS_MAX);
   timer.unref();
@@ -48,7 +52,11 @@ function drain(req: IncomingMessage): void {
     left -= chunk.length;
     if (left < 0) req.destroy();
   });
-  req.on('close', () => clearTimeout(timer));
+  req.once('end', done);
+  req.on('close', () => {
+    clearTimeout(timer);
+    done();
+  });
   req.on('error', () => {});
   req.resume();
 }
