@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { VivError } from '@vivarium/protocol';
 import type { CommandGroup } from '../drivers/driver.ts';
 import { type CellGroup, listTree, removeTree, write } from './cell-group.ts';
+import { DyingProcesses } from './dying-processes.ts';
 import { isFrozen, setFrozen } from './freezer.ts';
 import { findByGuestPid, moveProcess, signalQuietly } from './process-move.ts';
 
@@ -24,14 +25,14 @@ export class CgroupCommand implements CommandGroup {
 
   async kill(): Promise<void> {
     const deadline = Date.now() + KILL_DEADLINE_MS;
-    for (let waitMs = 1; ; waitMs = Math.min(waitMs * 2, WAIT_MS_MAX)) {
-      if (this.#cell.version === 2) this.#killV2();
-      else await this.#killFrozen();
-      if (!(await this.populated())) return;
-      if (Date.now() > deadline) return;
-      await sleep(waitMs);
-      if (!(await this.populated())) return;
+    const killed = new DyingProcesses();
+    for (let waitMs = 1; Date.now() <= deadline; waitMs = Math.min(waitMs * 2, WAIT_MS_MAX)) {
+      if (this.#cell.version === 2) this.#killV2(killed);
+      else await this.#killFrozen(killed);
+      if (await this.populated()) await sleep(waitMs);
+      if (!(await this.populated())) break;
     }
+    await killed.gone(deadline);
   }
 
   async signal(signal: number): Promise<void> {
@@ -52,7 +53,8 @@ export class CgroupCommand implements CommandGroup {
     throw new VivError('internal', `the control group ${this.#dir} could not be removed`);
   }
 
-  #killV2(): void {
+  #killV2(killed: DyingProcesses): void {
+    for (const pid of listTree(this.#dir)) killed.add(pid);
     try {
       write(`${this.#dir}/cgroup.kill`, '1');
     } catch (error) {
@@ -61,11 +63,14 @@ export class CgroupCommand implements CommandGroup {
   }
 
   /** Nothing in a frozen group can fork, so the list is whole; the signal acts as soon as it thaws. */
-  async #killFrozen(): Promise<void> {
+  async #killFrozen(killed: DyingProcesses): Promise<void> {
     setFrozen(this.#dir, 1, true);
     const until = Date.now() + FREEZE_WAIT_MS;
     while (!isFrozen(this.#dir, 1) && Date.now() < until) await sleep(1);
-    for (const pid of listTree(this.#dir)) signalQuietly(pid, SIGKILL);
+    for (const pid of listTree(this.#dir)) {
+      killed.add(pid);
+      signalQuietly(pid, SIGKILL);
+    }
     setFrozen(this.#dir, 1, false);
   }
 }
