@@ -18,11 +18,13 @@ const ALLOWED: Record<string, string[]> = {
   protocol: [],
   core: ['protocol'],
   layers: ['core', 'protocol'],
-  edge: ['core', 'layers', 'protocol'],
+  builder: ['core', 'protocol'],
+  edge: ['builder', 'core', 'layers', 'protocol'],
   apiserver: ['core', 'edge', 'protocol'],
   node: ['apiserver', 'core', 'edge', 'layers', 'protocol'],
   sdk: ['protocol'],
-  cli: ['sdk'],
+  eval: ['protocol', 'sdk'],
+  cli: ['eval', 'sdk'],
 };
 /** Only what it says in its interface: the apiserver knows no edge from the inside. */
 const EDGE_INTERFACE = 'packages/edge/src/edge.ts';
