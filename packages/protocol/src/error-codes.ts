@@ -30,6 +30,8 @@ export const ERROR_CODES = {
   exec_not_found: row(404, 3, 'user', false, 'List the execs of the sandbox; ended ones are kept for a while only.'),
   image_not_found: row(404, 3, 'user', false, '`viv image ls` shows the images; `viv image import` makes one.'),
   lease_not_found: row(404, 3, 'user', false, 'The lease has ended; create a new one.'),
+  job_not_found: row(404, 3, 'user', false, '`viv job ls` shows the jobs that are kept.'),
+  trial_not_found: row(404, 3, 'user', false, '`viv job show JOB` lists the trials of a job.'),
   key_not_found: row(404, 3, 'user', false, 'List the keys.'),
   route_not_found: row(404, 3, 'user', false, 'See docs/api.md for the routes.'),
   path_not_found: row(404, 3, 'user', false, 'Check the path inside the sandbox.'),
@@ -101,6 +103,14 @@ export const ERROR_CODES = {
   ),
   reach_denied: row(403, 5, 'agent', false, 'Only endpoints named at creation can be reached.'),
   reach_unavailable: row(502, 6, 'infra', true, 'The named endpoint on the host side did not answer.'),
+  task_invalid: row(400, 2, 'task', false, 'Correct the named file and field; docs/tasks.md describes the format.'),
+  task_refused: row(
+    501,
+    6,
+    'task',
+    false,
+    'The task needs something that is not offered here; docs/tasks.md says what is.',
+  ),
   precondition_failed: row(412, 6, 'user', false, 'The message says what this machine lacks.'),
   internal: row(500, 7, 'infra', false, 'This is a bug or a broken node; see the server log.'),
 } as const satisfies Record<string, Row>;

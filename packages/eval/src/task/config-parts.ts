@@ -1,0 +1,29 @@
+/** What is collected from the agent's sandbox when it has ended. `source` is a path inside. */
+export type Artifact = {
+  source: string;
+  /** Relative to the trial's artifacts/ directory; null: the source's own name. */
+  destination: string | null;
+  /** Globs below the source that stay out. */
+  exclude: string[];
+};
+
+/** As Docker's HEALTHCHECK: failures within `startPeriodMs` don't count. */
+export type Healthcheck = {
+  command: string;
+  intervalMs: number;
+  timeoutMs: number;
+  startPeriodMs: number;
+  startIntervalMs: number;
+  retries: number;
+};
+
+export type McpServer = {
+  name: string;
+  transport: 'stdio' | 'sse' | 'streamable-http';
+  url: string | null;
+  command: string | null;
+  args: string[];
+};
+
+/** Sandboxes have no network: `public` is accepted (with a warning) and gives none; `allowlist` is refused when it names hosts. */
+export type NetworkMode = 'public' | 'no-network' | 'allowlist';
