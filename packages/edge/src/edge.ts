@@ -222,7 +222,7 @@ export interface ImageService {
   import(request: ImageImport, signal: AbortSignal): AsyncIterable<Progress>;
   /** The file tree comes as a tar stream. */
   importTar(
-    request: { name: string; config: unknown },
+    request: { name: string; config: unknown; opaque?: readonly string[] },
     body: AsyncIterable<Uint8Array>,
     signal: AbortSignal,
   ): AsyncIterable<Progress>;

@@ -16,6 +16,8 @@ export type Source = {
   idShift: number;
   /** Directories the source does not name get a fixed time, see normalise.ts. */
   impliedDirectories: boolean;
+  /** Directories of the tree (`/tests`) that hide what layers below have under their names. */
+  opaque?: readonly string[];
   /** Puts the tree into `root`, an empty directory (mode 0755, owned by root) that it may replace; `scratch` is beside it. */
   fill(root: string, scratch: string, report: Report, signal: AbortSignal): Promise<void>;
 };
@@ -37,9 +39,9 @@ export async function buildLayer(
   await source.fill(root, scratch, report, signal);
 
   report('layer', 'reading the tree');
-  const { overlay, idShift } = source;
+  const { overlay, idShift, opaque = [] } = source;
   const tree = await normalise(
-    { root, idShift, overlay, ...(source.impliedDirectories && { impliedSinceMs: Math.floor(startedMs) }) },
+    { root, idShift, overlay, opaque, ...(source.impliedDirectories && { impliedSinceMs: Math.floor(startedMs) }) },
     signal,
   );
   if (tree.droppedDeviceCount > 0) {
@@ -47,6 +49,10 @@ export async function buildLayer(
       'layer',
       `left out ${tree.droppedDeviceCount} device nodes: ${tree.droppedDevices.join(', ')}${tree.droppedDeviceCount > tree.droppedDevices.length ? ', …' : ''}`,
     );
+  }
+  if (tree.opaqueMissing.length > 0) {
+    const message = `opaque: the tree has no directory ${tree.opaqueMissing.join(', ')}`;
+    throw new VivError('invalid_argument', message, { details: { field: 'opaque' } });
   }
   requireSpace(directory, tree.bytes);
   report('layer', `building from ${tree.entries} entries, ${Math.ceil(tree.bytes / 1024 ** 2)} MiB`);

@@ -127,11 +127,11 @@ class DirectoryImageStore implements ImageStore {
   }
 
   importTar(
-    request: { name: string; config: Partial<ImageConfig> },
+    request: { name: string; config: Partial<ImageConfig>; opaque?: readonly string[] },
     body: AsyncIterable<Uint8Array>,
     signal: AbortSignal,
   ): AsyncIterable<Progress> {
-    return this.#importFrom(request.name, archiveSource(body), request.config, signal);
+    return this.#importFrom(request.name, archiveSource(body, request.opaque), request.config, signal);
   }
 
   async commit(request: {

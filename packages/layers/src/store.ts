@@ -20,9 +20,12 @@ export interface ImageStore {
    * Nothing starts before the first `next()`; leaving the loop cancels. An image whose layer is corrupt may be imported again.
    */
   import(request: ImageImport, signal: AbortSignal): AsyncIterable<Progress>;
-  /** The same from a tar stream (plain, gzip, zstd). Also throws `path_escapes`. Device nodes are left out and reported as progress. */
+  /**
+   * The same from a tar stream (plain, gzip, zstd). Also throws `path_escapes`. Device nodes are left out and reported as progress.
+   * `opaque`: directories of it (`/tests`) that hide what lies below when the image is laid over another; one that is missing: `invalid_argument`.
+   */
   importTar(
-    request: { name: string; config: Partial<ImageConfig> },
+    request: { name: string; config: Partial<ImageConfig>; opaque?: readonly string[] },
     body: AsyncIterable<Uint8Array>,
     signal: AbortSignal,
   ): AsyncIterable<Progress>;

@@ -86,6 +86,9 @@ const seconds = z
   .min(1)
   .max(30 * 86_400);
 
+/** Images that may lie over a sandbox's own. */
+export const OVERLAYS_MAX = 8;
+
 export const SandboxCreate = z
   .strictObject({
     image: ImageName,
@@ -105,6 +108,11 @@ export const SandboxCreate = z
     onTimeout: z.enum(['kill', 'pause']).default('kill'),
     lease: Id.optional().describe('lease that owns the sandbox'),
     reach: z.array(Reach).max(16).default([]),
+    overlay: z
+      .array(ImageName)
+      .max(OVERLAYS_MAX)
+      .default([])
+      .describe('images whose layers go on top of those of `image`, in this order; their configs do not count'),
   })
   .openapi('SandboxCreate');
 export type SandboxCreate = z.infer<typeof SandboxCreate>;
@@ -129,6 +137,7 @@ export const Sandbox = z
     onTimeout: z.enum(['kill', 'pause']),
     lease: Id.nullable(),
     reach: z.array(Reach.omit({ headers: true })),
+    overlay: z.array(ImageName),
     network: z.literal('none'),
     token: z
       .string()

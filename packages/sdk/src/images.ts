@@ -53,16 +53,19 @@ export class Images {
     return finish(response, options);
   }
 
-  /** Makes an image of a file tree that comes as a tar (ustar, pax or GNU; not compressed). */
+  /**
+   * Makes an image of a file tree that comes as a tar (ustar, pax or GNU; not compressed). `opaque`: directories of it, as `/tests`, that hide
+   * what lies below them when the image is laid over another (`overlay` of a create).
+   */
   async importTar(
     name: string,
     tar: Bytes | ByteStream | Blob,
-    options: ImportOptions & { config?: ImportConfig } = {},
+    options: ImportOptions & { config?: ImportConfig; opaque?: readonly string[] } = {},
   ): Promise<Image> {
     const config = options.config === undefined ? undefined : toBase64(toBytes(JSON.stringify(options.config)));
     const headers = { 'content-type': 'application/x-tar' };
     const response = await this.#context.http.stream('POST', '/v1/images/import-tar', {
-      query: { name, config },
+      query: { name, config, ...(options.opaque && { opaque: [...options.opaque] }) },
       body: tar,
       headers,
       signal: options.signal,

@@ -12,7 +12,10 @@ export const imageHandlers: Handlers<'image'> = {
   'image.remove': ({ edge, params }) => edge.images.remove(params.name) as Promise<undefined>,
   'image.import': ({ edge, body, signal }) => ndjson(edge.images.import(body, signal), failed),
   'image.importTar': ({ edge, query, req, signal }) =>
-    ndjson(edge.images.importTar({ name: query.name, config: configOf(query.config) }, req, signal), failed),
+    ndjson(
+      edge.images.importTar({ name: query.name, config: configOf(query.config), opaque: query.opaque }, req, signal),
+      failed,
+    ),
 };
 
 function configOf(base64: string | undefined): ImageConfig {

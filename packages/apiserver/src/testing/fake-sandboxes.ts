@@ -206,7 +206,7 @@ export class FakeSandboxes implements SandboxService {
 }
 
 function rowOf(request: SandboxCreate): Sandbox {
-  const { name, kind, image, labels, limits, idleTimeoutS, onTimeout, lease, reach } = request;
+  const { name, kind, image, labels, limits, idleTimeoutS, onTimeout, lease, reach, overlay } = request;
   return {
     id: fakeId(),
     name: name ?? null,
@@ -225,6 +225,7 @@ function rowOf(request: SandboxCreate): Sandbox {
     onTimeout,
     lease: lease ?? null,
     reach,
+    overlay,
     network: 'none',
   };
 }

@@ -24,7 +24,7 @@ export class Images implements ImageService {
 
   async remove(name: string): Promise<void> {
     for (const box of this.#context.boxes.values()) {
-      if (box.row.image === name)
+      if (box.row.image === name || box.row.overlay?.includes(name))
         throw new VivError('image_in_use', `image ${name} is used by sandbox ${box.id}`, {
           details: { image: name, sandbox: box.id },
         });
@@ -38,7 +38,7 @@ export class Images implements ImageService {
   }
 
   importTar(
-    request: { name: string; config: unknown },
+    request: { name: string; config: unknown; opaque?: readonly string[] },
     body: AsyncIterable<Uint8Array>,
     signal: AbortSignal,
   ): AsyncIterable<Progress> {
@@ -48,7 +48,8 @@ export class Images implements ImageService {
       throw new VivError('invalid_argument', `the image's config is not valid: ${config.error.issues[0]?.message}`, {
         details: { field: 'config' },
       });
-    return this.#context.images.importTar({ name: request.name, config: config.data }, body, signal);
+    const { name, opaque = [] } = request;
+    return this.#context.images.importTar({ name, config: config.data, opaque }, body, signal);
   }
 
   #checkDraining(): void {

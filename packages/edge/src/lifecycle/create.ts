@@ -6,6 +6,7 @@ import { Box, sandboxDir } from './box.ts';
 import { checkStillCreating, openBoxCell, watchEnd } from './connect.ts';
 import type { EdgeContext } from './context.ts';
 import { closeBox, stopCell } from './end.ts';
+import { acquireLayers } from './layers.ts';
 import { releaseKey } from './release-key.ts';
 import { armTimeouts } from './timeouts.ts';
 
@@ -75,12 +76,10 @@ async function boot(box: Box, origin: Origin | undefined): Promise<void> {
   try {
     checkStillCreating(box);
     const driver = context.drivers.get(row.kind)!;
-    const acquired = await context.images.acquire(row.image);
-    box.releaseLayers = acquired.release;
-    row.layers = acquired.layers.map(({ digest }) => digest);
+    const layers = await acquireLayers(box);
     checkStillCreating(box);
     const { id, limits, env } = row;
-    const spec = { id, hostname: row.name ?? id, layers: acquired.layers, limits, env, ...origin };
+    const spec = { id, hostname: row.name ?? id, layers, limits, env, ...origin };
     await driver.prepare(spec);
     checkStillCreating(box);
     box.handle = await driver.start(spec);
@@ -117,6 +116,7 @@ async function undo(box: Box, error: VivError): Promise<VivError> {
 
 function newRow(context: EdgeContext, request: SandboxCreate, owner: Owner): SandboxRow {
   const { config } = context.images.get(request.image);
+  for (const name of request.overlay) context.images.get(name);
   return {
     id: context.newId(),
     keyId: owner.keyId,
@@ -144,6 +144,7 @@ function newRow(context: EdgeContext, request: SandboxCreate, owner: Owner): San
     errorCode: null,
     record: null,
     layers: [],
+    overlay: request.overlay,
   };
 }
 

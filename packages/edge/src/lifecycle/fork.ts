@@ -80,5 +80,6 @@ function forkRequest(box: Box, labels: Record<string, string> | undefined): Sand
     onTimeout: row.onTimeout,
     ...(row.lease ? { lease: row.lease } : {}),
     reach: row.reach,
+    overlay: row.overlay ?? [],
   };
 }

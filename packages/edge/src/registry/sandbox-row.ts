@@ -32,8 +32,10 @@ export type SandboxRow = {
   errorCode: ErrorCode | null;
   /** The driver's own, once the cell has booted. */
   record: CellRecord | null;
-  /** Digests of the image's layers. */
+  /** Digests of the layers: of the image, then of what lies over it. */
   layers: string[];
+  /** Images that lie over it; missing in rows of former versions. */
+  overlay?: string[];
 };
 
 /** The row as the API shows it: without secrets; the token only where it is asked for. */
@@ -57,6 +59,7 @@ export function toSandbox(row: SandboxRow, withToken = false): Sandbox {
     onTimeout: row.onTimeout,
     lease: row.lease,
     reach: row.reach.map(({ headers: _, ...rest }) => rest),
+    overlay: row.overlay ?? [],
     network: 'none',
     ...(withToken ? { token: row.token } : {}),
   };

@@ -13,9 +13,10 @@ import { decompressed } from './compression.ts';
  * with `..`, strips a leading `/` from names and hard link targets, and makes symbolic links that point outside only at the end, so that no
  * entry can be written through one. Owners are kept by number, set-id bits, times, hard links, ACLs and extended attributes too.
  */
-export function archiveSource(body: AsyncIterable<Uint8Array>): Source {
+export function archiveSource(body: AsyncIterable<Uint8Array>, opaque: readonly string[] = []): Source {
   return {
     createdBy: 'tar',
+    opaque,
     overlay: false,
     idShift: 0,
     impliedDirectories: true,

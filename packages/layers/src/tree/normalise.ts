@@ -9,6 +9,8 @@ export type NormaliseRequest = {
   idShift: number;
   /** An overlay upper directory: whiteouts and opaque marks stay. Otherwise they are nothing an image may bring along. */
   overlay: boolean;
+  /** Directories (`/tests`) that are made opaque: they hide what layers below have under their names. */
+  opaque: readonly string[];
   /** Directories younger than this (ms since the epoch) were made by the unpacking, not named in the archive: their time becomes 0, so that the same archive gives the same layer. */
   impliedSinceMs?: number;
   maxEntries: number;
@@ -23,10 +25,14 @@ export type NormaliseResult = {
   uuid: string;
   droppedDevices: string[];
   droppedDeviceCount: number;
+  /** Of `opaque`, those that are no directories of the tree. */
+  opaqueMissing: string[];
 };
 
 const MAX_NAMED = 5;
 const S_IFMT = 0o170000;
+/** overlayfs.rst, "whiteouts and opaque directories". */
+const OPAQUE = 'trusted.overlay.opaque';
 
 /**
  * Makes a private tree fit to become a layer, in place: owners shifted, only meaningful extended attributes kept, device nodes removed
@@ -46,12 +52,14 @@ class Walk {
   readonly #seen = new Set<bigint>();
   readonly #hash: Hash = createHash('sha256');
   readonly #droppedDevices: string[] = [];
+  readonly #opaque: Set<string>;
   #droppedDeviceCount = 0;
   #entries = 0;
   #bytes = 0;
 
   constructor(request: NormaliseRequest) {
     this.#request = request;
+    this.#opaque = new Set(request.opaque.map(latin1OfPath));
   }
 
   result(): NormaliseResult {
@@ -61,6 +69,7 @@ class Walk {
       uuid: uuidFrom(this.#hash.digest()),
       droppedDevices: this.#droppedDevices,
       droppedDeviceCount: this.#droppedDeviceCount,
+      opaqueMissing: [...this.#opaque].map((path) => `/${Buffer.from(path, 'latin1').toString()}`),
     };
   }
 
@@ -71,6 +80,10 @@ class Walk {
     const names = readdirSync(path, { encoding: 'buffer' }).sort(Buffer.compare);
     let changed = false;
     for (const name of names) changed = this.#child(join(path, name), join(relative, name)) || changed;
+    if (this.#opaque.delete(relative.toString('latin1'))) {
+      setXattr(path, OPAQUE, Buffer.from('y'));
+      this.#hash.update('opaque\n');
+    }
     const seconds = implied ? 0 : Number(stat.mtimeNs) / 1e9;
     if (implied || changed) lutimesSync(path, seconds, seconds);
   }
@@ -138,8 +151,7 @@ class Walk {
     if (name.startsWith('user.')) return value;
     if (name === 'security.capability') return shiftedCapability(value, idShift);
     if (name === 'system.posix_acl_access' || name === 'system.posix_acl_default') return shiftedAcl(value, idShift);
-    if (name === 'trusted.overlay.opaque' && overlay && stat.isDirectory() && value.toString('latin1') === 'y')
-      return value;
+    if (name === OPAQUE && overlay && stat.isDirectory() && value.toString('latin1') === 'y') return value;
     return null;
   }
 }
@@ -150,6 +162,11 @@ function isWhiteout(stat: BigIntStats): boolean {
 
 function join(parent: Buffer, name: Buffer): Buffer {
   return parent.length === 0 ? name : Buffer.concat([parent, Buffer.from('/'), name]);
+}
+
+/** `/tests` as the walk names it: no slash at the ends, each byte a character. */
+function latin1OfPath(path: string): string {
+  return Buffer.from(path.replace(/^\/+|\/+$/g, '')).toString('latin1');
 }
 
 /** RFC 9562 version 8: the other 122 bits are ours. */

@@ -6,6 +6,11 @@ import { routes } from './route.ts';
 export const ImportTarQuery = z.object({
   name: ImageName,
   config: z.string().max(65_536).optional().describe('ImageConfig as JSON in base64 (or base64url)'),
+  opaque: z
+    .array(z.string().startsWith('/').max(4096))
+    .max(64)
+    .default([])
+    .describe('directories of the tree that hide what lies below them when the image is laid over another; repeated'),
 });
 
 const tag = 'images';

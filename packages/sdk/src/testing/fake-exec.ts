@@ -65,6 +65,7 @@ export function fakeSandbox(change: Partial<Sandbox> = {}): Sandbox {
     onTimeout: 'kill',
     lease: null,
     reach: [],
+    overlay: [],
     network: 'none',
     token: 'tok',
     ...change,
