@@ -12,6 +12,8 @@ import type {
   Lease,
   LeaseCreate,
   Outcome,
+  PackReport,
+  PackRequest,
   ProcessInfo,
   Progress,
   Sandbox,
@@ -70,6 +72,8 @@ export interface SandboxService {
     idempotency?: Idempotency,
   ): Promise<Sandbox[]>;
   snapshot(id: string, image: string, labels?: Record<string, string>): Promise<Image>;
+  /** What it changed, as a layer and an image; see PackRequest. The same idempotency key returns the first report. */
+  pack(id: string, request: PackRequest, owner: Owner, idempotency?: Idempotency): Promise<PackReport>;
   logs(id: string, after: number, limit: number): Promise<JournalRecord[]>;
   /** Live records after `after`; ends with the sandbox or the signal. */
   followLogs(id: string, after: number, signal: AbortSignal): AsyncIterable<JournalRecord>;
@@ -214,7 +218,8 @@ export interface LeaseService {
 }
 
 export interface ImageService {
-  list(page: PageRequest): PageOf<Image>;
+  /** `all`: with the steps of builds. */
+  list(page: PageRequest & { all?: boolean }): PageOf<Image>;
   get(name: string): Image;
   /** `image_in_use`, `image_not_found`. */
   remove(name: string): Promise<void>;

@@ -60,7 +60,7 @@ test('a commit of what an overlay wrote shows the same tree from the new image',
   umount(merged);
   assert.deepEqual(expected, ['dir /', 'dir/new new', 'moved changed']);
 
-  const image = await store.commit({
+  const { image } = await store.commit({
     name: 'next@1',
     parent: 'base@1',
     upperDir: upper,
@@ -174,7 +174,7 @@ test('the same changes under another id base give the same layer', async (t) => 
     execFileSync('mknod', [join(upper, 'gone'), 'c', '0', '0']);
     chownSync(join(upper, 'gone'), shift, shift);
     execFileSync('touch', ['-d', '@1000000000', join(upper, 'gone'), upper]);
-    const image = await store.commit({
+    const { image } = await store.commit({
       name: `c${shift}@1`,
       parent: 'base@1',
       upperDir: upper,

@@ -1,5 +1,12 @@
 import { join } from 'node:path';
-import { type Image, ImageConfig, type ImageImport, type Progress, VivError } from '@vivarium/protocol';
+import {
+  type Image,
+  ImageConfig,
+  type ImageImport,
+  type PackReport,
+  type Progress,
+  VivError,
+} from '@vivarium/protocol';
 import { type Source, upperSource } from './builder.ts';
 import { Catalog } from './catalog.ts';
 import { ImageMaker } from './image-maker.ts';
@@ -10,9 +17,10 @@ import { LayerFiles } from './layer-files.ts';
 import { LayerMounts, type Mounter } from './layer-mounts.ts';
 import { LAYER_LIMITS } from './limits.ts';
 import { withProgress } from './progress.ts';
+import { Registrar } from './registrar.ts';
 import { Semaphore } from './semaphore.ts';
 import { openSigningKey } from './signing-key.ts';
-import type { ImageStore } from './store.ts';
+import type { CommitRequest, DeriveRequest, ImageStore } from './store.ts';
 import { TempArea } from './temp-area.ts';
 
 export type ImageStoreOptions = {
@@ -37,6 +45,9 @@ export async function openImageStore(options: ImageStoreOptions): Promise<ImageS
   return store;
 }
 
+/** Names of images that are steps of builds. */
+const CACHE_PREFIX = 'cache/';
+
 class DirectoryImageStore implements ImageStore {
   readonly #options: ImageStoreOptions;
   readonly #catalog: Catalog;
@@ -44,6 +55,7 @@ class DirectoryImageStore implements ImageStore {
   readonly #mounts: LayerMounts;
   readonly #temp: TempArea;
   readonly #maker: ImageMaker;
+  readonly #registrar: Registrar;
   /** Held while layers and manifests come and go together, so that a removal can't take a layer that is just being reused. */
   readonly #changing = new Semaphore(1);
   /** How many acquired each name and did not release it yet. */
@@ -56,6 +68,7 @@ class DirectoryImageStore implements ImageStore {
     this.#catalog = new Catalog(join(stateDir, 'images'), openSigningKey(join(stateDir, 'keys', 'images.pem')));
     this.#files = new LayerFiles(join(stateDir, 'layers'));
     this.#mounts = new LayerMounts(join(runDir, 'layers'), this.#files, mounter);
+    this.#registrar = new Registrar(this.#catalog, options.now ?? (() => new Date()));
     this.#maker = new ImageMaker({
       catalog: this.#catalog,
       files: this.#files,
@@ -80,8 +93,9 @@ class DirectoryImageStore implements ImageStore {
     }
   }
 
-  list(): Image[] {
-    return this.#catalog.list();
+  list({ all = false }: { all?: boolean } = {}): Image[] {
+    const images = this.#catalog.list();
+    return all ? images : images.filter(({ name }) => !name.startsWith(CACHE_PREFIX));
   }
 
   get(name: string): Image {
@@ -134,31 +148,44 @@ class DirectoryImageStore implements ImageStore {
     return this.#importFrom(request.name, archiveSource(body, request.opaque), request.config, signal);
   }
 
-  async commit(request: {
-    name: string;
-    parent: string;
-    upperDir: string;
-    idShift: number;
-    labels?: Record<string, string>;
-    createdBy: string;
-  }): Promise<Image> {
+  async commit(request: CommitRequest): Promise<PackReport> {
     const { image: parent, manifest } = this.#catalog.get(request.parent);
-    if (parent.layers.length >= LAYER_LIMITS.maxImageLayers) {
-      throw new VivError(
-        'limit_too_high',
-        `image ${parent.name} has ${parent.layers.length} layers already, the most an image can have`,
-        { details: { limit: 'maxImageLayers' } },
-      );
-    }
+    requireLayerRoom(parent);
     const release = this.#hold(parent);
     try {
-      const config = { ...parent.config, labels: { ...parent.config.labels, ...request.labels } };
+      const base = request.config ?? parent.config;
+      const config = { ...base, labels: { ...base.labels, ...request.labels } };
       const source = upperSource(request.upperDir, request.idShift, request.createdBy);
       const plan = { name: request.name, source, config, below: manifest.layers, parent: parent.name };
-      return await this.#maker.make(plan, () => {}, new AbortController().signal);
+      const image = await this.#maker.make(plan, () => {}, request.signal ?? new AbortController().signal);
+      const split = request.pack?.split;
+      return {
+        image,
+        layer: image.layers.at(-1)!,
+        changed: { added: 0, changed: 0, deleted: 0, bytes: 0 },
+        removed: [],
+        excluded: [],
+        suspicious: [],
+        split: split
+          ? {
+              image: await this.derive({ name: split.image, parent: image.name, config }),
+              leftOut: [],
+              leftOutEntries: 0,
+            }
+          : null,
+      };
     } finally {
       release();
     }
+  }
+
+  derive(request: DeriveRequest): Promise<Image> {
+    const parent = this.#catalog.get(request.parent);
+    const config = { ...request.config, labels: { ...request.config.labels, ...request.labels } };
+    const { layers } = parent.manifest;
+    const lineage = { kind: request.kind ?? 'derive', sandbox: null, key: request.key ?? null };
+    const plan = { name: request.name, config, layers, parent: parent.image, lineage };
+    return this.#changing.run(async () => this.#registrar.register(plan));
   }
 
   async acquire(name: string): Promise<{ image: Image; layers: { digest: string; path: string }[]; release(): void }> {
@@ -216,4 +243,15 @@ class DirectoryImageStore implements ImageStore {
       else this.#users.delete(image.name);
     };
   }
+}
+
+function requireLayerRoom({ name, layers }: Image): void {
+  if (layers.length < LAYER_LIMITS.maxImageLayers) return;
+  throw new VivError(
+    'limit_too_high',
+    `image ${name} has ${layers.length} layers already, the most an image can have`,
+    {
+      details: { limit: 'maxImageLayers' },
+    },
+  );
 }

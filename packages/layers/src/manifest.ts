@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { Digest, type Image, ImageConfig, ImageName, Layer } from '@vivarium/protocol';
+import { Digest, type Image, ImageConfig, ImageName, Layer, Lineage } from '@vivarium/protocol';
 import { z } from 'zod';
 import type { SigningKey } from './signing-key.ts';
 
@@ -14,6 +14,9 @@ export const Manifest = z.strictObject({
   config: ImageConfig,
   createdAt: z.string(),
   parent: ImageName.nullable(),
+  lineage: Lineage.optional(),
+  /** Later file times of a pack are set to this; default: `createdAt`. */
+  epoch: z.string().optional(),
 });
 export type Manifest = z.infer<typeof Manifest>;
 export type LayerRecord = z.infer<typeof LayerRecord>;
@@ -48,9 +51,18 @@ export function toImage(manifest: Manifest): Image {
     createdBy,
     createdAt,
   }));
-  const { name, config, createdAt, parent } = manifest;
+  const { name, config, createdAt, parent, lineage } = manifest;
   const sizeBytes = layers.reduce((sum, layer) => sum + layer.sizeBytes, 0);
-  return { name, digest: manifestDigest(manifest), layers, config, sizeBytes, createdAt, parent };
+  return {
+    name,
+    digest: manifestDigest(manifest),
+    layers,
+    config,
+    sizeBytes,
+    createdAt,
+    parent,
+    ...(lineage && { lineage }),
+  };
 }
 
 /** A file name for an image name: percent-encoded, so that `/` and `@` are safe. */
@@ -62,7 +74,8 @@ function signedText(digest: string): string {
   return `vivarium image manifest\n${digest}\n`;
 }
 
-function canonicalJson(value: unknown): string {
+/** Keys sorted, no blanks, fields that are undefined left out. */
+export function canonicalJson(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(canonicalJson).join(',')}]`;
   if (value === null || typeof value !== 'object') return JSON.stringify(value);
   const fields = Object.entries(value)

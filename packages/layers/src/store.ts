@@ -1,11 +1,52 @@
-import type { Image, ImageConfig, ImageImport, Layer, Progress } from '@vivarium/protocol';
+import type {
+  Image,
+  ImageConfig,
+  ImageImport,
+  Layer,
+  Lineage,
+  PackReport,
+  PackRequest,
+  Progress,
+} from '@vivarium/protocol';
+
+export type CommitRequest = {
+  name: string;
+  /** The image below; its config is the new image's, unless one is given. */
+  parent: string;
+  /** Images that lay over the parent when the upper directory was written. */
+  overlay?: readonly string[];
+  /** Only read. Nothing should change it meanwhile; if something does, the layer has some of it, and no harm is done. */
+  upperDir: string;
+  /** First id of the sandbox's range: taken off every owner. */
+  idShift: number;
+  /** Added to those of the config. */
+  labels?: Record<string, string> | undefined;
+  config?: ImageConfig;
+  /** What made the layer: snapshot, pack, a Dockerfile's instruction, … */
+  createdBy: string;
+  /** Default: nothing is scrubbed or left out, times are kept. */
+  pack?: PackOptions;
+  lineage?: Omit<Lineage, 'parent'>;
+  signal?: AbortSignal;
+};
+export type DeriveRequest = {
+  name: string;
+  parent: string;
+  config: ImageConfig;
+  labels?: Record<string, string>;
+  /** Default `derive`. */
+  kind?: Lineage['kind'];
+  key?: string;
+};
+export type PackOptions = Pick<PackRequest, 'scrub' | 'keep' | 'exclude' | 'times' | 'split'>;
 
 /**
  * The node's images and layers (state directory `layers/`): immutable, content-addressed EROFS files plus manifests.
  * Mounting is here too: one read-only mount per layer and node, shared by every sandbox that uses it.
  */
 export interface ImageStore {
-  list(): Image[];
+  /** Sorted by name. Names `cache/…` are steps of builds: only with `all`. */
+  list(options?: { all?: boolean }): Image[];
   /** Throws VivError `image_not_found` that names what is there. */
   get(name: string): Image;
   has(name: string): boolean;
@@ -29,15 +70,14 @@ export interface ImageStore {
     body: AsyncIterable<Uint8Array>,
     signal: AbortSignal,
   ): AsyncIterable<Progress>;
-  /** Builds one layer of an overlay upper directory (ids shifted back by idShift) and registers image = parent's layers + it. */
-  commit(request: {
-    name: string;
-    parent: string;
-    upperDir: string;
-    idShift: number;
-    labels?: Record<string, string>;
-    createdBy: string;
-  }): Promise<Image>;
+  /**
+   * Makes one layer of what an overlay upper directory changes (see CommitRequest) and an image of the layers below and it. The same
+   * name again is fine when layers and config come out the same. All or nothing. Throws `image_not_found`, `image_exists`,
+   * `invalid_image` (too large, too deep), `limit_too_high` (too many layers), `node_disk_full`.
+   */
+  commit(request: CommitRequest): Promise<PackReport>;
+  /** An image with the layers of another and a config of its own; there already with the same ones is fine, else `image_exists`. */
+  derive(request: DeriveRequest): Promise<Image>;
   /** Mounts the image's layers where they are not yet, checks each layer's digest the first time this process sees it (`image_corrupt` names it). Lowest first. Holds a reference until release. */
   acquire(name: string): Promise<{ image: Image; layers: { digest: string; path: string }[]; release(): void }>;
   /** The same for layers a live sandbox already uses (adoption). */

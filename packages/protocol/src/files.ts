@@ -28,7 +28,8 @@ export const PathQuery = z.object({
   pathB64: z.string().max(6000).optional(),
   user: UserSpec.optional(),
 });
-const flag = z
+/** `true` or `false` in a query; default false. */
+export const flag = z
   .enum(['true', 'false'])
   .default('false')
   .transform((v) => v === 'true');

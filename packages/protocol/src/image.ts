@@ -1,5 +1,5 @@
 import { z } from '@hono/zod-openapi';
-import { Env, ImageName, Labels, Time } from './id.ts';
+import { Env, Id, ImageName, Labels, Time } from './id.ts';
 
 /** `sha256:<hex>` over the layer's bytes. */
 export const Digest = z.string().regex(/^sha256:[0-9a-f]{64}$/);
@@ -26,6 +26,17 @@ export const ImageConfig = z
   .openapi('ImageConfig');
 export type ImageConfig = z.infer<typeof ImageConfig>;
 
+/** Where an image comes from. */
+export const Lineage = z
+  .object({
+    kind: z.enum(['import', 'snapshot', 'pack', 'build', 'derive']),
+    parent: z.object({ name: ImageName, digest: Digest }).nullable(),
+    sandbox: Id.nullable().describe('the sandbox it was packed from'),
+    key: z.string().nullable().describe('id of the API key that asked for it'),
+  })
+  .openapi('Lineage');
+export type Lineage = z.infer<typeof Lineage>;
+
 /** An image: ordered layers, lowest first, plus config. Its versions never change. */
 export const Image = z
   .object({
@@ -36,6 +47,7 @@ export const Image = z
     sizeBytes: z.number(),
     createdAt: Time,
     parent: ImageName.nullable().describe('the image it was made from'),
+    lineage: Lineage.optional(),
   })
   .openapi('Image');
 export type Image = z.infer<typeof Image>;

@@ -9,5 +9,6 @@ export * from './key.ts';
 export * from './lease.ts';
 export * from './mux.ts';
 export * from './node.ts';
+export * from './pack.ts';
 export * from './sandbox.ts';
 export * from './usage.ts';

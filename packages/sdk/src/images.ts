@@ -21,8 +21,9 @@ export class Images {
     this.#context = context;
   }
 
-  list(): AsyncGenerator<Image> {
-    return pages<Image>(this.#context.http, '/v1/images');
+  /** Sorted by name; steps of builds (`cache/…`) only with `all`. */
+  list(options: { all?: boolean } = {}): AsyncGenerator<Image> {
+    return pages<Image>(this.#context.http, '/v1/images', options.all ? { all: 'true' } : {});
   }
 
   get(name: string): Promise<Image> {

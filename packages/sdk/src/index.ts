@@ -6,6 +6,7 @@ export type { JournalRecord } from '@vivarium/protocol/journal.ts';
 export type { Key, Scope } from '@vivarium/protocol/key.ts';
 export type { Lease as LeaseInfo } from '@vivarium/protocol/lease.ts';
 export type { Capability, NodeInfo } from '@vivarium/protocol/node.ts';
+export type { PackFinding, PackReport, PackRequestInput as PackRequest } from '@vivarium/protocol/pack.ts';
 export type { Change, ProcessInfo, Sandbox as SandboxInfo, SandboxState, Stats } from '@vivarium/protocol/sandbox.ts';
 export { VivError } from '@vivarium/protocol/viv-error.ts';
 export { Vivarium } from './client.ts';

@@ -1,6 +1,7 @@
 import type { Exec } from '@vivarium/protocol/exec.ts';
 import type { Image } from '@vivarium/protocol/image.ts';
 import type { JournalRecord } from '@vivarium/protocol/journal.ts';
+import type { PackReport, PackRequestInput } from '@vivarium/protocol/pack.ts';
 import type {
   Change,
   ProcessInfo,
@@ -195,6 +196,14 @@ export class Sandbox implements AsyncDisposable {
   /** Keeps its file system as an image. */
   snapshot(image: string, options: { labels?: Record<string, string> } = {}): Promise<Image> {
     return this.#http('POST', '/snapshot', { json: { image, ...options }, timeoutMs: 3_600_000 });
+  }
+
+  /**
+   * Makes an image of what it changed: one layer, without residue (caches, logs, credentials, …), which the report names. `split` makes a
+   * second image of the same moment, without changes to protected paths. The sandbox goes on.
+   */
+  pack(request: PackRequestInput): Promise<PackReport> {
+    return this.#http('POST', '/pack', { json: request, idempotencyKey: idempotencyKey(), timeoutMs: 3_600_000 });
   }
 
   /** The journal: everything that was done to it, in order. `follow` waits for more until it ends. */

@@ -7,7 +7,7 @@ import { check } from './issues.ts';
 const failed = (error: VivError): Progress => ({ type: 'error', error: error.toBody().error });
 
 export const imageHandlers: Handlers<'image'> = {
-  'image.list': ({ edge, query }) => edge.images.list({ limit: query.limit, cursor: query.cursor }),
+  'image.list': ({ edge, query }) => edge.images.list(query),
   'image.get': ({ edge, params }) => edge.images.get(params.name),
   'image.remove': ({ edge, params }) => edge.images.remove(params.name) as Promise<undefined>,
   'image.import': ({ edge, body, signal }) => ndjson(edge.images.import(body, signal), failed),

@@ -36,6 +36,8 @@ export const sandboxHandlers: Handlers<'sandbox'> = {
     items: await edge.sandboxes.fork(params.id, body.count, body.labels, owner, idempotency),
   }),
   'sandbox.snapshot': ({ edge, params, body }) => edge.sandboxes.snapshot(params.id, body.image, body.labels),
+  'sandbox.pack': ({ edge, params, body, owner, idempotency }) =>
+    edge.sandboxes.pack(params.id, body, owner, idempotency),
   'sandbox.logs': async ({ edge, params, query }) => {
     const items = await edge.sandboxes.logs(params.id, query.after, query.limit);
     return { items, nextAfter: items.length === query.limit ? items.at(-1)!.seq : null };

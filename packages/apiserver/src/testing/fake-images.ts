@@ -1,5 +1,12 @@
 import type { ImageService } from '@vivarium/edge/edge.ts';
-import { type Image, type ImageImport, type Progress, VivError } from '@vivarium/protocol';
+import {
+  type Image,
+  type ImageImport,
+  type PackReport,
+  type PackRequest,
+  type Progress,
+  VivError,
+} from '@vivarium/protocol';
 
 /** One image, and imports that fail when they are told to by name. */
 export class FakeImages implements ImageService {
@@ -33,6 +40,18 @@ export class FakeImages implements ImageService {
     for await (const chunk of body) this.received += chunk.length;
     yield { type: 'done', image: fakeImage(request.name) };
   }
+}
+
+export function fakeReport({ image, split }: PackRequest): PackReport {
+  return {
+    image: fakeImage(image),
+    layer: null,
+    changed: { added: 0, changed: 0, deleted: 0, bytes: 0 },
+    removed: [],
+    excluded: [],
+    suspicious: [],
+    split: split ? { image: fakeImage(split.image), leftOut: [], leftOutEntries: 0 } : null,
+  };
 }
 
 export function fakeImage(name: string): Image {

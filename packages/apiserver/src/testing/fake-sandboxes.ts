@@ -3,6 +3,8 @@ import {
   type Change,
   type Image,
   type JournalRecord,
+  type PackReport,
+  type PackRequest,
   type ProcessInfo,
   type Sandbox,
   type SandboxCreate,
@@ -11,7 +13,7 @@ import {
   type Stats,
   VivError,
 } from '@vivarium/protocol';
-import { fakeImage } from './fake-images.ts';
+import { fakeImage, fakeReport } from './fake-images.ts';
 
 export const AT = '2026-01-01T00:00:00.000Z';
 let next = 0;
@@ -149,6 +151,11 @@ export class FakeSandboxes implements SandboxService {
   async snapshot(id: string, image: string): Promise<Image> {
     this.alive(id);
     return fakeImage(image);
+  }
+
+  async pack(id: string, request: PackRequest): Promise<PackReport> {
+    this.alive(id);
+    return fakeReport(request);
   }
 
   async logs(id: string, after: number, limit: number): Promise<JournalRecord[]> {

@@ -28,10 +28,11 @@ export function define(command: Command): void {
   command
     .command('ls')
     .description('list images')
+    .option('-a, --all', 'with the steps of builds')
     .option('--json', 'one JSON array')
-    .action((flags: Json) =>
+    .action((flags: Json & { all?: boolean }) =>
       withServer(flags, async (viv) => {
-        const images = await collect(viv.images.list());
+        const images = await collect(viv.images.list({ all: flags.all ?? false }));
         if (flags.json) printJson(images);
         else if (images.length === 0) note('no images; the base image base/debian@12 is made when it is first used');
         else print(imageTable(images));

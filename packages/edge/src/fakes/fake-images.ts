@@ -1,5 +1,5 @@
-import type { ImageStore } from '@vivarium/layers/store.ts';
-import { type Image, VivError } from '@vivarium/protocol';
+import type { CommitRequest, ImageStore } from '@vivarium/layers/store.ts';
+import { type Image, type ImageConfig, type PackReport, VivError } from '@vivarium/protocol';
 
 /** One image, `base/test@1`, and counts of what is held of it. */
 export class FakeImages implements ImageStore {
@@ -42,8 +42,21 @@ export class FakeImages implements ImageStore {
 
   async *importTar(): AsyncGenerator<never> {}
 
-  async commit({ name }: { name: string }): Promise<Image> {
-    return { ...this.image, name };
+  async commit({ name, pack }: CommitRequest): Promise<PackReport> {
+    const image = { ...this.image, name };
+    return {
+      image,
+      layer: null,
+      changed: { added: 0, changed: 0, deleted: 0, bytes: 0 },
+      removed: [],
+      excluded: [],
+      suspicious: [],
+      split: pack?.split ? { image: { ...image, name: pack.split.image }, leftOut: [], leftOutEntries: 0 } : null,
+    };
+  }
+
+  async derive({ name, config }: { name: string; config: ImageConfig }): Promise<Image> {
+    return { ...this.image, name, config };
   }
 
   async acquire(name: string) {

@@ -11,9 +11,9 @@ export class Images implements ImageService {
     this.#context = context;
   }
 
-  list(page: PageRequest): PageOf<Image> {
+  list(page: PageRequest & { all?: boolean }): PageOf<Image> {
     const after = page.cursor === undefined ? '' : decodeCursor(page.cursor);
-    const images = this.#context.images.list().filter(({ name }) => name > after);
+    const images = this.#context.images.list({ all: page.all ?? false }).filter(({ name }) => name > after);
     images.sort((a, b) => (a.name < b.name ? -1 : 1));
     return pageOf(images.slice(0, page.limit + 1), page.limit, ({ name }) => name);
   }

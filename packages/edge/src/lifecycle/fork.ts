@@ -1,4 +1,4 @@
-import type { Image, SandboxCreate } from '@vivarium/protocol';
+import type { SandboxCreate } from '@vivarium/protocol';
 import type { Idempotency } from '../edge.ts';
 import type { Box } from './box.ts';
 import type { Origin } from './create.ts';
@@ -41,28 +41,6 @@ export async function forkBox(
   } finally {
     await handle!.dropSnapshot(scratchFrom);
   }
-}
-
-/** A new layer of what changed since the image, and an image of both. */
-export async function snapshotBox(box: Box, image: string, labels?: Record<string, string>): Promise<Image> {
-  return whileFrozen(box, async () => {
-    const exported = await box.handle!.exportChanges();
-    try {
-      const { upperDir, idShift } = exported;
-      const made = await box.context.images.commit({
-        name: image,
-        parent: box.row.image,
-        upperDir,
-        idShift,
-        createdBy: 'snapshot',
-        ...(labels ? { labels } : {}),
-      });
-      box.note('state', { snapshot: image, digest: made.digest });
-      return made;
-    } finally {
-      await exported.release();
-    }
-  });
 }
 
 function forkRequest(box: Box, labels: Record<string, string> | undefined): SandboxCreate {

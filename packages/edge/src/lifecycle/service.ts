@@ -3,6 +3,8 @@ import {
   type Change,
   type Image,
   type JournalRecord,
+  type PackReport,
+  type PackRequest,
   type ProcessInfo,
   type Sandbox,
   type SandboxCreate,
@@ -23,7 +25,8 @@ import type { EdgeContext } from './context.ts';
 import { createBox, type Origin } from './create.ts';
 import { endBox } from './end.ts';
 import { requireBox, requireRow } from './find.ts';
-import { forkBox, forkKey, snapshotBox } from './fork.ts';
+import { forkBox, forkKey } from './fork.ts';
+import { packBox, snapshotBox } from './pack.ts';
 import { pauseBox, resumeBox } from './pause.ts';
 import { armTimeouts } from './timeouts.ts';
 
@@ -168,6 +171,10 @@ export class Sandboxes implements SandboxService {
 
   async snapshot(id: string, image: string, labels?: Record<string, string>): Promise<Image> {
     return snapshotBox(this.#box(id), image, labels);
+  }
+
+  async pack(id: string, request: PackRequest, _owner: Owner, _idempotency?: Idempotency): Promise<PackReport> {
+    return packBox(this.#box(id), request);
   }
 
   async logs(id: string, after: number, limit: number): Promise<JournalRecord[]> {

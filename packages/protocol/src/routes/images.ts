@@ -1,4 +1,5 @@
 import { z } from '@hono/zod-openapi';
+import { flag } from '../files.ts';
 import { ImageName, PageQuery, page } from '../id.ts';
 import { Image, ImageImport, Progress } from '../image.ts';
 import { routes } from './route.ts';
@@ -11,6 +12,10 @@ export const ImportTarQuery = z.object({
     .max(64)
     .default([])
     .describe('directories of the tree that hide what lies below them when the image is laid over another; repeated'),
+});
+
+export const ImageListQuery = PageQuery.extend({
+  all: flag.describe('also the steps of builds (`cache/…`)'),
 });
 
 const tag = 'images';
@@ -26,7 +31,7 @@ export const IMAGE_ROUTES = routes({
     tag,
     scope: read,
     summary: 'List images',
-    query: PageQuery,
+    query: ImageListQuery,
     status: 200,
     result: page(Image),
     errors: [],

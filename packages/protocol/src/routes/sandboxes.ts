@@ -2,6 +2,7 @@ import { z } from '@hono/zod-openapi';
 import { Id, PageQuery, page } from '../id.ts';
 import { Image } from '../image.ts';
 import { JournalRecord, LogsQuery } from '../journal.ts';
+import { PackReport, PackRequest } from '../pack.ts';
 import {
   Change,
   ForkRequest,
@@ -198,6 +199,28 @@ export const SANDBOX_ROUTES = routes({
     status: 200,
     result: Image,
     errors: ['sandbox_not_found', 'sandbox_dead', 'image_exists', 'unsupported', 'node_disk_full'],
+  },
+  'sandbox.pack': {
+    method: 'POST',
+    path: `${one}/pack`,
+    tag,
+    scope,
+    summary: 'Make an image of what it changed',
+    description:
+      'One layer of what differs from its image, without residue, and an image of both. The sandbox goes on; time-outs wait.',
+    body: PackRequest,
+    idempotent: true,
+    status: 200,
+    result: PackReport,
+    errors: [
+      'sandbox_not_found',
+      'sandbox_dead',
+      'image_exists',
+      'invalid_image',
+      'idempotency_mismatch',
+      'unsupported',
+      'node_disk_full',
+    ],
   },
   'sandbox.logs': {
     method: 'GET',
