@@ -44,6 +44,12 @@ const seeds: Record<string, Buffer[]> = {
     encodeFrame(T.PROCS, 7),
     encodeFrame(T.CANCEL, 3),
   ],
+  passage: [
+    request(T.FILE, 3, [1, 4], [2, '/tmp/x']),
+    data(3, 0, 'x'.repeat(10_000)),
+    data(3, 10_000, 'y'.repeat(9_000)),
+    encodeFrame(T.EOF, 3, u64(19_000)),
+  ],
   net: [
     request(T.CONNECT, 3, [1, 1], [2, 'localhost'], [3, 80]),
     data(3, 0, 'GET /'),

@@ -13,6 +13,7 @@
 #include "dispatch.h"
 #include "le.h"
 #include "loop.h"
+#include "passage.h"
 #include "sink.h"
 #include "source.h"
 
@@ -33,6 +34,7 @@ static struct {
   struct source *wants, **wantsEnd;
   struct sink *credits;
   bool up, greeted, readable, writable, broken, hungry;
+  bool direct; /* the last DATA went through a passage */
 } conn = {.watch.fd = -1, .wantsEnd = &conn.wants};
 
 static uint8_t *scratch;
@@ -66,6 +68,7 @@ void conn_close(void) {
   conn.up = conn.greeted = conn.readable = conn.writable = conn.broken = false;
   buffer_clear(&conn.in);
   buffer_clear(&conn.out);
+  passage_drop();
   while (conn.wants) conn_unwant(conn.wants);
   while (conn.credits) conn_uncredit(conn.credits);
   dispatch_disconnected();
@@ -75,24 +78,45 @@ bool conn_up(void) { return conn.up; }
 bool conn_greeted(void) { return conn.greeted; }
 void conn_set_greeted(void) { conn.greeted = true; }
 
-/* Hands every complete frame in the buffer to dispatch. Returns false on a protocol error. */
+/* Hands every complete frame in the buffer to dispatch. `missing` is what the last one lacks. Returns false on a
+ * protocol error. */
 static bool consume(size_t *missing) {
   *missing = 0;
   while (conn.up && buffer_len(&conn.out) < OUT_PAUSE) {
     size_t have = buffer_len(&conn.in);
-    if (have < FRAME_HEADER) return true;
+    *missing = passage_left();
+    if (have < (*missing ? 1 : FRAME_HEADER)) return true;
     const uint8_t *at = conn.in.mem + conn.in.start;
+    if (*missing) {
+      ssize_t took = passage_put(at, have);
+      if (took < 0) return false;
+      buffer_take(&conn.in, (size_t)took);
+      continue;
+    }
     struct frame frame;
     if (frame_decode(&frame, at)) return false;
     size_t whole = FRAME_HEADER + (size_t)frame.length;
     if (have < whole) {
       *missing = whole - have;
-      return true;
+      if (!passage_open(&frame, at + FRAME_HEADER, have - FRAME_HEADER)) return true;
+      conn.direct = true;
+      buffer_take(&conn.in, FRAME_HEADER + 8);
+      continue;
     }
+    conn.direct = false;
     if (dispatch_frame(&frame, (struct bytes){at + FRAME_HEADER, frame.length})) return false;
     if (conn.up) buffer_take(&conn.in, whole);
   }
   return true;
+}
+
+/* How much to read at once. */
+static size_t appetite(size_t missing) {
+  /* Behind a passage comes mostly another one: only to its end, or only the next one's head, the rest by splice. */
+  if (conn.direct && !buffer_len(&conn.in)) return missing ? missing : FRAME_HEADER + 8;
+  /* A full small read or a frame under way that is larger: more will come, take it in large pieces. */
+  size_t want = conn.hungry || missing > READ_SMALL ? READ_LARGE : READ_SMALL;
+  return want < missing ? missing : want;
 }
 
 static void read_input(struct task *task) {
@@ -103,11 +127,10 @@ static void read_input(struct task *task) {
     if (!conn.up || !conn.readable) return;
     if (buffer_len(&conn.out) >= OUT_PAUSE) return; /* conn_flush resumes */
     if (turn == READS_PER_ROUND) return loop_defer(&conn.readTask, read_input);
-    /* A full small read or a frame under way that is larger: more will come, take it in large pieces. */
-    size_t want = conn.hungry || missing > READ_SMALL ? READ_LARGE : READ_SMALL;
-    if (want < missing) want = missing;
+    if (passage_left() && passage_splice(conn.watch.fd)) continue;
+    size_t want = appetite(missing);
     if (buffer_room(&conn.in, want)) return conn_close();
-    size_t room = conn.in.cap - conn.in.end;
+    size_t room = conn.direct ? want : conn.in.cap - conn.in.end;
     ssize_t got = read(conn.watch.fd, conn.in.mem + conn.in.end, room);
     if (got < 0 && errno == EINTR) continue;
     if (got < 0 && errno == EAGAIN) {
@@ -115,7 +138,7 @@ static void read_input(struct task *task) {
       return;
     }
     if (got <= 0) return conn_close();
-    conn.hungry = (size_t)got == room;
+    conn.hungry = (size_t)got == room && !conn.direct;
     if (conn.in.cap > READ_SMALL) loop_fat();
     conn.in.end += (size_t)got;
   }

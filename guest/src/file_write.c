@@ -16,6 +16,7 @@
 #include "work.h"
 
 #define PIECE (256u << 10)
+#define BATCH (1u << 20)
 #define LINKS_MAX 40
 #define NAME_TRIES 16
 
@@ -102,21 +103,15 @@ static char *follow(char *path) {
   fail(ELOOP, STAGE_PATH);
 }
 
-/* Everything the host sends, until the end. */
-static void take_data(int fd) {
-  uint8_t *piece = NULL;
-  for (;;) {
-    ssize_t moved = piece ? -1 : splice(WORK_DATA_FD, NULL, fd, NULL, PIECE, SPLICE_F_MOVE);
-    if (moved > 0) continue;
-    if (moved == 0) return;
-    if (!piece && errno == EINTR) continue;
-    if (!piece && errno != EINVAL) fail(errno, STAGE_OPERATION);
-    /* The file system can't splice (or the file is opened for appending): copy. */
-    if (!piece && !(piece = malloc(PIECE))) fail(ENOMEM, STAGE_LIMIT);
-    ssize_t got = read(WORK_DATA_FD, piece, PIECE);
+/* Copies what waits in the pipe: for a file that can't be spliced to (file systems without it, O_APPEND). */
+static void copy_out(int pipe, int fd, size_t len) {
+  static uint8_t *piece;
+  if (!piece && !(piece = malloc(PIECE))) fail(ENOMEM, STAGE_LIMIT);
+  while (len) {
+    ssize_t got = read(pipe, piece, len < PIECE ? len : PIECE);
     if (got < 0 && errno == EINTR) continue;
-    if (got < 0) fail(errno, STAGE_OPERATION);
-    if (got == 0) return;
+    if (got <= 0) fail(got ? errno : EIO, STAGE_OPERATION);
+    len -= (size_t)got;
     for (ssize_t done = 0; done < got;) {
       ssize_t put = write(fd, piece + done, (size_t)(got - done));
       if (put < 0 && errno == EINTR) continue;
@@ -124,6 +119,30 @@ static void take_data(int fd) {
       done += put;
     }
   }
+}
+
+/* Everything the host sends, until the end. A splice to a file holds the lock of its pipe all the while, and pid 1 would
+ * have to wait for it to fill the pipe: so the data first moves, without a copy, to a pipe that is only this process's. */
+static void take_data(int fd) {
+  int own[2];
+  if (pipe2(own, O_CLOEXEC) < 0) fail(errno, STAGE_LIMIT);
+  fcntl(own[1], F_SETPIPE_SZ, BATCH);
+  bool copies = false;
+  for (;;) {
+    ssize_t got = splice(WORK_DATA_FD, NULL, own[1], NULL, BATCH, SPLICE_F_MOVE);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) fail(errno, STAGE_OPERATION);
+    if (got == 0) break;
+    while (got && !copies) {
+      ssize_t put = splice(own[0], NULL, fd, NULL, (size_t)got, SPLICE_F_MOVE);
+      if (put > 0) got -= put;
+      else if (put < 0 && errno == EINVAL) copies = true;
+      else if (put == 0 || errno != EINTR) fail(put ? errno : EIO, STAGE_OPERATION);
+    }
+    if (got) copy_out(own[0], fd, (size_t)got);
+  }
+  close(own[0]);
+  close(own[1]);
 }
 
 /* Owner before mode: chown takes the set-id bits off. */

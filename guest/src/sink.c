@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <sys/epoll.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <termios.h>
 #include <unistd.h>
@@ -103,12 +104,13 @@ void sink_writable(struct sink *sink) {
     sink->ring.base += (uint64_t)put;
     if (put) conn_credit(sink);
   }
+  if (sink->direct) conn_credit(sink);
   ring_trim(&sink->ring);
   finish(sink);
 }
 
 int sink_data(struct sink *sink, uint64_t offset, struct bytes data) {
-  if (sink->finished || offset != sink->ring.end || data.len > sink->limit - offset) return -1;
+  if (sink->finished || !sink_allows(sink, offset, data.len)) return -1;
   conn_credit(sink);
   sink->lastByte = data.data[data.len - 1];
   if (sink->closed) {
@@ -141,6 +143,20 @@ int sink_data(struct sink *sink, uint64_t offset, struct bytes data) {
   return 0;
 }
 
+bool sink_splices(const struct sink *sink) {
+  return sink->direct && sink->writable && !sink->closed && !sink->finished && !ring_used(&sink->ring);
+}
+
+bool sink_allows(const struct sink *sink, uint64_t offset, uint32_t len) {
+  return offset == sink->ring.end && len <= sink->limit - offset;
+}
+
+void sink_moved(struct sink *sink, size_t len) {
+  sink->ring.base += len;
+  sink->ring.end += len;
+  conn_credit(sink);
+}
+
 int sink_eof(struct sink *sink, uint64_t final) {
   if (final != sink->ring.end) return -1;
   if (sink->finished) return 0; /* said again after a reconnect */
@@ -150,13 +166,24 @@ int sink_eof(struct sink *sink, uint64_t final) {
   return 0;
 }
 
+/* Up to where the receiver has the bytes. What waits in a worker's pipe doesn't count: credit for it would let the pipe
+ * run full, and then the ring, with two more copies of everything. The worker empties the pipe by splice, which wakes
+ * this side each time. */
+static uint64_t handed_on(const struct sink *sink) {
+  int waiting = 0;
+  if (sink->direct && sink->fd >= 0 && ioctl(sink->fd, FIONREAD, &waiting) < 0) waiting = 0;
+  return sink->ring.base - (uint64_t)waiting;
+}
+
 void sink_grant(struct sink *sink) {
   if (!sink->closed) {
     if (sink->window == WINDOW_SMALL && sink->ring.end >= WINDOW_SMALL && extra < EXTRA_MAX) {
       sink->window = WINDOW_LARGE;
       extra += WINDOW_LARGE - WINDOW_SMALL;
     }
-    if (sink->ring.base + sink->window > sink->limit) sink->limit = sink->ring.base + sink->window;
+    uint64_t limit = handed_on(sink) + sink->window;
+    if (sink->direct && !sink->finished && limit < sink->limit + sink->window / 4) return;
+    if (limit > sink->limit) sink->limit = limit;
   }
   conn_window(sink->stream->id, 0, sink->ring.end, sink->limit);
 }

@@ -25,6 +25,7 @@ struct sink {
   uint8_t kind;
   uint8_t lastByte;
   bool writable, creditDue;
+  bool direct;   /* a file worker's pipe: filled by splice, and credit is for what the worker has taken out of it */
   bool finished; /* the host's EOF has come */
   bool closed;   /* nothing can be handed on any more: discard */
 };
@@ -35,6 +36,12 @@ int sink_open(struct sink *sink, int fd);
 /* DATA and EOF from the host. Return -1 if the numbers break the protocol. */
 int sink_data(struct sink *sink, uint64_t offset, struct bytes data);
 int sink_eof(struct sink *sink, uint64_t final);
+/* May bytes go into the descriptor now, past the ring? */
+bool sink_splices(const struct sink *sink);
+/* Would `len` bytes at `offset` be in order and within the credit? */
+bool sink_allows(const struct sink *sink, uint64_t offset, uint32_t len);
+/* That many went there. */
+void sink_moved(struct sink *sink, size_t len);
 /* The descriptor may take more. */
 void sink_writable(struct sink *sink);
 /* Nobody reads any more: discard what waits and all that comes. */

@@ -198,6 +198,7 @@ void worker_start(const struct worker_spec *spec) {
   worker->adopt = spec->adopt;
   source_init(&worker->up, &worker->stream, 1, false, spec->window);
   sink_init(&worker->down, &worker->stream, SINK_PIPE);
+  worker->down.direct = spec->down;
   worker->up.muted = spec->okFirst;
   worker->next = workers;
   workers = worker;

@@ -18,7 +18,7 @@ import { constants } from 'node:os';
 import { after, before, beforeEach, test } from 'node:test';
 import { FLAG, list, OP, operate, pour, read, refusal, request, stat, TAG, write } from './files.ts';
 import { Guest, kill, type Link, until } from './guest.ts';
-import { T, type TlvItem, tlv } from './wire.ts';
+import { encodeFrame, T, type TlvItem, tlv } from './wire.ts';
 
 const { EPERM, ENOENT, ENXIO, EACCES, EEXIST, ENOTDIR, EISDIR, EINVAL, ECHILD } = constants.errno;
 
@@ -269,6 +269,54 @@ test('a worker stopped from inside is gone soon after CANCEL', async () => {
   for (const pid of guest.children().keys()) kill(pid, 'SIGSTOP');
   link.send(T.CANCEL, id);
   await until(() => guest.children().size === 0, 'the worker is gone');
+});
+
+test('megabytes arrive whole in a file, also appended and in frames of every size', async () => {
+  const content = Buffer.from(Array.from({ length: 3_000_000 }, (_, i) => (i * 31 + (i >> 8)) & 255));
+  await write(link, `${dir}/file`, content, [[TAG.flags, FLAG.atomic]]);
+  assert.ok(readFileSync(`${dir}/file`).equals(content));
+  await write(link, `${dir}/file`, content, [[TAG.flags, FLAG.append]]);
+  assert.ok(readFileSync(`${dir}/file`).subarray(content.length).equals(content));
+  const id = request(link, OP.write, `${dir}/odd`, []);
+  let at = 0;
+  for (const size of [1, 8_191, 1, 8_200, 20_000, 7, 9_000, 20_000]) {
+    link.data(id, at, content.subarray(at, at + size));
+    at += size;
+    if (size === 7) await link.ping();
+  }
+  link.eof(id, at);
+  await link.take(id, T.OK);
+  assert.ok(readFileSync(`${dir}/odd`).equals(content.subarray(0, at)));
+});
+
+test('a worker that stands still holds up its own stream only, and then gets every byte in order', async () => {
+  const content = Buffer.from(Array.from({ length: 4_000_000 }, (_, i) => (i * 37 + (i >> 8)) & 255));
+  const id = request(link, OP.write, `${dir}/slow`, []);
+  await until(() => guest.children().size === 1, 'the worker is there');
+  const [pid] = guest.children().keys();
+  kill(pid as number, 'SIGSTOP');
+  const poured = pour(link, id, content);
+  for (let round = 0; round < 20; round++) await link.ping();
+  await write(link, `${dir}/other`, content);
+  assert.ok(readFileSync(`${dir}/other`).equals(content));
+  kill(pid as number, 'SIGCONT');
+  await poured;
+  await link.take(id, T.OK);
+  assert.ok(readFileSync(`${dir}/slow`).equals(content));
+});
+
+test('a worker killed in the middle of a frame fails its stream, and the next frame is understood', async () => {
+  const id = request(link, OP.write, `${dir}/file`, []);
+  await until(() => guest.children().size === 1, 'the worker is there');
+  const frame = encodeFrame(T.DATA, id, Buffer.concat([Buffer.alloc(8), Buffer.alloc(60_000, 'x')]));
+  link.socket.write(frame.subarray(0, 30_000));
+  await until(() => existsSync(`${dir}/file`) && statSync(`${dir}/file`).size > 0, 'a part is written');
+  for (const pid of guest.children().keys()) kill(pid);
+  assert.deepEqual(await link.takeFail(id).then(({ errno, stage }) => [errno, stage]), [ECHILD, 13]);
+  link.socket.write(frame.subarray(30_000));
+  await link.ping();
+  await write(link, `${dir}/file`, Buffer.from('again'));
+  assert.equal(readFileSync(`${dir}/file`, 'utf8'), 'again');
 });
 
 test('bad requests are refused', async () => {

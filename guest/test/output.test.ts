@@ -55,7 +55,7 @@ test('a window is never exceeded, and the writer waits', async () => {
 
 test('a background child that holds the pipe does not hold the command, and may write on', async () => {
   const done = `${guest.dir}/wrote`;
-  const script = `echo before; (sleep 0.3; head -c 300000 /dev/zero; echo $? > ${done}) & echo pid $!`;
+  const script = `echo before; (sleep 2; head -c 300000 /dev/zero; echo $? > ${done}) & echo pid $!`;
   const { id } = await link.spawn(['sh', '-c', script]);
   const out = String(await link.collect(id, 1));
   assert.match(out, /^before\npid \d+\n$/);
