@@ -1,4 +1,4 @@
-import { readFile, realpath, stat } from 'node:fs/promises';
+import { lstat, readFile, realpath, stat } from 'node:fs/promises';
 import { basename, join, resolve } from 'node:path';
 import { inTask, taskInvalid, taskRefused } from './complaint.ts';
 import type { EnvironmentConfig } from './config.ts';
@@ -25,14 +25,10 @@ export async function loadTask(directory: string): Promise<Task> {
 async function load(directory: string): Promise<Task> {
   const dir = await realpath(directory).catch(() => undefined);
   if (dir === undefined) throw taskInvalid({ file: TASK_FILE }, `there is no directory ${directory}`);
-  const tree = new Tree(dir, []);
-  const source = await tree.text(TASK_FILE).catch((error: NodeJS.ErrnoException) => {
-    if (error.code === 'ENOENT' || error.code === 'ENOTDIR')
-      throw taskInvalid({ file: TASK_FILE }, `is missing; ${directory} is no task`);
-    throw error;
-  });
-  const { config, steps: stepConfigs, warnings } = readConfig(source);
+  if (!(await isThere(join(dir, TASK_FILE))))
+    throw taskInvalid({ file: TASK_FILE }, `is missing; ${directory} is no task`);
   const files = new Tree(dir, await readTree(dir));
+  const { config, steps: stepConfigs, warnings } = readConfig(await files.text(TASK_FILE));
   const environment = environmentOf(files, 'environment', config.environment);
   const isSeparate = config.verifier.mode === 'separate';
   const steps: TaskStep[] = [];
@@ -54,9 +50,17 @@ async function load(directory: string): Promise<Task> {
   };
 }
 
+async function isThere(path: string): Promise<boolean> {
+  return lstat(path).then(
+    () => true,
+    () => false,
+  );
+}
+
 async function readStep(files: Tree, config: StepConfig, warnings: TaskWarning[]): Promise<TaskStep> {
   const folder = `steps/${config.name}`;
-  if (!files.has(folder)) throw taskInvalid({ file: TASK_FILE, field: 'steps' }, `there is no directory ${folder}`);
+  if (files.directory(folder) === null)
+    throw taskInvalid({ file: TASK_FILE, field: 'steps' }, `there is no directory ${folder}`);
   const isSeparate = config.verifier.mode === 'separate';
   if (!files.has('tests/test.sh')) requireTests(files, isSeparate, `${folder}/tests/test.sh`);
   const ownTests = files.has(`${folder}/tests/Dockerfile`) ? `${folder}/tests` : 'tests';
@@ -133,16 +137,19 @@ async function instructionOf(files: Tree, file: string, warnings: TaskWarning[])
 class Tree {
   readonly root: string;
   readonly entries: readonly TreeEntry[];
-  readonly #types: Map<string, TreeEntry['type']>;
+  readonly #types: Map<string, TreeEntry['resolved']>;
 
   constructor(root: string, entries: readonly TreeEntry[]) {
     this.root = root;
     this.entries = entries;
-    this.#types = new Map(entries.map(({ path, type }) => [path, type]));
+    this.#types = new Map(entries.map(({ path, resolved }) => [path, resolved]));
   }
 
+  /** Is there such a file? A directory in its place is `task_invalid`: it was meant to be one. */
   has(path: string): boolean {
-    return this.#types.has(path);
+    const type = this.#types.get(path);
+    if (type === 'directory') throw taskInvalid({ file: path }, 'is a directory; a file belongs there');
+    return type === 'file';
   }
 
   /** The absolute path of a directory, or null. */
@@ -151,6 +158,7 @@ class Tree {
   }
 
   async text(path: string): Promise<string> {
+    this.has(path);
     const file = join(this.root, path);
     const { size } = await stat(file);
     if (size > TEXT_BYTES_MAX) throw taskInvalid({ file: path }, `is larger than ${TEXT_BYTES_MAX / 2 ** 20} MiB`);

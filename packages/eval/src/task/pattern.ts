@@ -9,12 +9,12 @@ export function matches(name: string, pattern: string): boolean {
     if (part.length < 3) return `\\${part}`;
     const inverted = part.startsWith('[!');
     const body = part.slice(inverted ? 2 : 1, -1).replace(/[\\\]^[]/g, '\\$&');
-    return body === '' ? escape(part) : `[${inverted ? '^' : ''}${body}]`;
+    return body === '' ? literal(part) : `[${inverted ? '^' : ''}${body}]`;
   });
   return toExpression(source)?.test(name) ?? name === pattern;
 }
 
-function escape(text: string): string {
+function literal(text: string): string {
   return text.replace(/[\\^$.|?*+(){}[\]]/g, '\\$&');
 }
 

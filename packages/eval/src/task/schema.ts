@@ -24,10 +24,17 @@ const text = z
   .refine((value) => !value.includes('\0'), 'holds a NUL');
 const absolute = text.startsWith('/', 'must be an absolute path inside the sandbox');
 const names = z.array(text).max(1000);
+const NO_USER = 'expected a user name or a uid';
 const user = z
-  .union([z.string().regex(/^[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}(:[A-Za-z0-9_][A-Za-z0-9_.-]{0,63})?$/), z.int().min(0)], {
-    error: 'expected a user name or a uid',
-  })
+  .union(
+    [
+      z.string().regex(/^[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}(:[A-Za-z0-9_][A-Za-z0-9_.-]{0,63})?$/, NO_USER),
+      z.int().min(0),
+    ],
+    {
+      error: NO_USER,
+    },
+  )
   .transform(String);
 const host = z
   .string()

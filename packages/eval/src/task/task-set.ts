@@ -6,14 +6,14 @@ import { TASK_FILE } from './config-reader.ts';
 import { loadTask } from './load-task.ts';
 import { nearest } from './nearest.ts';
 import { matches } from './pattern.ts';
-import type { Task } from './task.ts';
+import type { Task, TaskWarning } from './task.ts';
 
 const TASKS_MAX = 100_000;
 
 /** Patterns and names match a task's id, the last part of it, and its folder's name. */
 export type TaskFilter = { include?: string[]; exclude?: string[]; names?: string[] };
 /** A set may hold tasks that can't run: they are told beside the ones that can. */
-export type TaskSet = { dir: string; name: string; tasks: Task[]; broken: BrokenTask[] };
+export type TaskSet = { dir: string; name: string; tasks: Task[]; broken: BrokenTask[]; warnings: TaskWarning[] };
 export type BrokenTask = { folder: string; dir: string; error: VivError };
 
 /**
@@ -24,7 +24,8 @@ export type BrokenTask = { folder: string; dir: string; error: VivError };
 export async function loadTaskSet(directory: string, filter: TaskFilter = {}): Promise<TaskSet> {
   const dir = await realpath(directory).catch(() => undefined);
   if (dir === undefined) throw new VivError('invalid_argument', `there is no directory ${directory}`);
-  const folders = await foldersOf(dir);
+  const warnings: TaskWarning[] = [];
+  const folders = await foldersOf(dir, warnings);
   if (folders.length === 0) {
     const hint = `A task is a directory with a ${TASK_FILE}; a set is a directory of those.`;
     throw taskInvalid({ file: directory }, `holds no task (no ${TASK_FILE} in it or in a directory of it)`, hint);
@@ -39,20 +40,26 @@ export async function loadTaskSet(directory: string, filter: TaskFilter = {}): P
     }
   }
   refuseTwins(tasks);
-  return { dir, name: basename(dir), ...select(directory, tasks, broken, filter) };
+  return { dir, name: basename(dir), ...select(directory, tasks, broken, filter), warnings };
 }
 
-async function foldersOf(dir: string): Promise<string[]> {
+async function foldersOf(dir: string, warnings: TaskWarning[]): Promise<string[]> {
   if (await isTask(dir)) return [dir];
   const names = (await readdir(dir)).sort();
   if (names.length > TASKS_MAX) throw taskInvalid({ file: dir }, `holds more than ${TASKS_MAX} entries`);
   const found: string[] = [];
-  for (const name of names) if (await isTask(join(dir, name))) found.push(join(dir, name));
+  for (const name of names) {
+    if (await isTask(join(dir, name))) found.push(join(dir, name));
+    else if (await isFile(join(dir, name, 'instruction.md')))
+      warnings.push({ file: name, field: null, message: `has an instruction.md but no ${TASK_FILE}: it is no task` });
+  }
   return found;
 }
 
-async function isTask(dir: string): Promise<boolean> {
-  return stat(join(dir, TASK_FILE)).then(
+const isTask = (dir: string) => isFile(join(dir, TASK_FILE));
+
+async function isFile(path: string): Promise<boolean> {
+  return stat(path).then(
     (file) => file.isFile(),
     () => false,
   );

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
-import { lstat, readdir, readlink, realpath } from 'node:fs/promises';
-import { dirname, join, resolve, sep } from 'node:path';
+import { lstat, readdir, readlink, realpath, stat } from 'node:fs/promises';
+import { dirname, isAbsolute, join, resolve, sep } from 'node:path';
 import { taskInvalid, taskRefused } from './complaint.ts';
 
 const ENTRIES_MAX = 100_000;
@@ -18,6 +18,8 @@ export type TreeEntry = {
   bytes: number;
   /** Of a symbolic link. */
   target: string | null;
+  /** What it is for a reader who follows links; null: a link to nothing. */
+  resolved: 'file' | 'directory' | null;
 };
 
 /**
@@ -64,17 +66,34 @@ export async function digestOf(file: string): Promise<string> {
 }
 
 async function readEntry(root: string, path: string): Promise<TreeEntry> {
-  const stat = await lstat(join(root, path));
-  const mode = stat.mode & 0o7777;
-  if (stat.isDirectory()) return { path, type: 'directory', mode, bytes: 0, target: null };
-  if (stat.isFile()) return { path, type: 'file', mode, bytes: stat.size, target: null };
-  if (!stat.isSymbolicLink()) throw taskInvalid({ file: path }, 'is neither a file nor a directory nor a link');
-  const target = await readlink(join(root, path));
-  const written = resolve(dirname(join(root, path)), target);
-  const real = await realpath(join(root, path)).catch(() => written);
-  if (isInside(root, written) && isInside(root, real)) return { path, type: 'symlink', mode, bytes: 0, target };
+  const file = join(root, path);
+  const found = await lstat(file);
+  const mode = found.mode & 0o7777;
+  if (found.isDirectory()) return { path, type: 'directory', mode, bytes: 0, target: null, resolved: 'directory' };
+  if (found.isFile()) return { path, type: 'file', mode, bytes: found.size, target: null, resolved: 'file' };
+  if (!found.isSymbolicLink()) throw taskInvalid({ file: path }, 'is neither a file nor a directory nor a link');
+  const target = await readlink(file);
+  if (isInside(root, resolve(dirname(file), target)) && isInside(root, await destination(dirname(file), target))) {
+    return { path, type: 'symlink', mode, bytes: 0, target, resolved: await kindOf(file) };
+  }
   const hint = 'Copy what it points to into the task, or make the link in the Dockerfile.';
   throw taskRefused({ file: path, field: path }, `is a symbolic link that leaves the task directory (${target})`, hint);
+}
+
+/** Where a link leads, other links on the way followed, also when there is nothing there. */
+async function destination(directory: string, target: string): Promise<string> {
+  let current = isAbsolute(target) ? '/' : directory;
+  for (const part of target.split('/')) {
+    const next = join(current, part);
+    current = await realpath(next).catch(() => next);
+  }
+  return current;
+}
+
+async function kindOf(file: string): Promise<TreeEntry['resolved']> {
+  const followed = await stat(file).catch(() => undefined);
+  if (followed?.isFile()) return 'file';
+  return followed?.isDirectory() ? 'directory' : null;
 }
 
 function isInside(root: string, path: string): boolean {
