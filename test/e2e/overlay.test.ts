@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
+import { collect } from '@vivarium/sdk';
 import { IMAGE, startTestNode, type TestNode } from '../harness/node.ts';
 import { tarOf } from '../harness/tar.ts';
 
@@ -28,7 +29,7 @@ test('images laid over another show their files in order, the last on top', asyn
 
 test('what lies over an image is no change of the sandbox', async () => {
   await using sandbox = await node.viv.sandboxes.create({ image: IMAGE, overlay: ['grader/one@1'] });
-  const changes = await Array.fromAsync(sandbox.changes());
+  const changes = await collect(sandbox.changes());
   assert.deepEqual(changes, []);
 });
 

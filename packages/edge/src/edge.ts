@@ -62,6 +62,8 @@ export interface SandboxService {
   wait(id: string, states: SandboxState[], waitMs: number): Promise<Sandbox>;
   stats(id: string): Promise<Stats>;
   processes(id: string): Promise<ProcessInfo[]>;
+  /** Ends every process but those of running commands with one of these labels; the other commands end as `canceled`. */
+  sweep(id: string, keepLabels: readonly string[]): Promise<{ ended: number }>;
   changes(id: string): AsyncIterable<Change>;
   /** All or none. The same idempotency key returns the first forks. */
   fork(

@@ -42,6 +42,17 @@ export const PackRequest = z
           .array(z.string().min(1).max(1024))
           .max(PACK_GLOBS_MAX)
           .describe('paths that are in this image as the sandbox’s image has them'),
+        restore: globs(
+          'Paths that are as the sandbox’s image has them where it has them; what the sandbox added there stays',
+        ),
+        except: globs('Never put back by `restore`'),
+        only: z
+          .array(z.string().min(1).max(1024))
+          .max(PACK_GLOBS_MAX)
+          .optional()
+          .describe(
+            'nothing else is in this image but these paths (less what `protect` and `restore` take); absent: all',
+          ),
       })
       .optional()
       .describe('a second image of the same moment, without changes to protected paths'),

@@ -194,6 +194,12 @@ export const SnapshotRequest = z
   .strictObject({ image: ImageName, labels: Labels.optional() })
   .openapi('SnapshotRequest');
 
+export const SweepRequest = z
+  .strictObject({
+    keepLabels: z.array(z.string().max(200)).max(64).default([]).describe('commands with one of these labels run on'),
+  })
+  .openapi('SweepRequest');
+
 export const ProcessInfo = z
   .object({
     pid: z.number(),

@@ -13,6 +13,8 @@ import { collect } from './page.ts';
 import type { Sandbox } from './sandbox.ts';
 import { Sandboxes } from './sandboxes.ts';
 import type { Subscription } from './subscription.ts';
+import type { RegradeRequest, Verification } from './verify/request.ts';
+import { regrade } from './verify/verify.ts';
 
 /**
  * A client of one Vivarium server. Short calls go over HTTP; everything that streams, of thousands of sandboxes, shares
@@ -58,6 +60,11 @@ export class Vivarium implements AsyncDisposable {
   /** Lifecycle changes of all sandboxes, or of those that the filter names. */
   events(filter: EventFilter = {}): Subscription<SandboxInfo> {
     return events(this.#context, filter);
+  }
+
+  /** Grades a state that an earlier verification kept (`keepSplit`), with the same or another grader. No agent runs. */
+  verify(request: RegradeRequest): Promise<Verification> {
+    return regrade({ images: this.images, create: (options) => this.sandboxes.create(options) }, request);
   }
 
   node(): Promise<NodeInfo> {

@@ -12,16 +12,21 @@ import type {
 } from '@vivarium/protocol/sandbox.ts';
 import { VivError } from '@vivarium/protocol/viv-error.ts';
 import type { Context } from './context.ts';
+import { type CreateOptions, createSandbox } from './create-sandbox.ts';
 import { events } from './events.ts';
 import { type Command, type ExecOptions, execStart, type SpawnOptions, splitStdin } from './exec-options.ts';
 import type { ExecResult } from './exec-result.ts';
 import { Files } from './files.ts';
+import { Images } from './images.ts';
 import { followLogs } from './journal.ts';
 import { ndjson } from './ndjson.ts';
 import { pages } from './page.ts';
 import { Ports } from './ports.ts';
 import { Process } from './process.ts';
 import { idempotencyKey } from './retry.ts';
+import type { Bench } from './verify/grade.ts';
+import type { Verification, VerifyRequest } from './verify/request.ts';
+import { verifySandbox } from './verify/verify.ts';
 
 export type AttachOptions = {
   /** Absolute offsets to carry on from. Default 0: everything that is kept. */
@@ -132,6 +137,11 @@ export class Sandbox implements AsyncDisposable {
     return this.#take(await this.#http('POST', '/resume'));
   }
 
+  /** Ends every process in it but those of running commands with one of these labels. */
+  async sweep(options: { keepLabels?: string[] } = {}): Promise<number> {
+    return (await this.#http<{ ended: number }>('POST', '/sweep', { json: options })).ended;
+  }
+
   async update(change: SandboxUpdate): Promise<this> {
     return this.#take(await this.#http('PATCH', '', { json: change }));
   }
@@ -206,6 +216,15 @@ export class Sandbox implements AsyncDisposable {
     return this.#http('POST', '/pack', { json: request, idempotencyKey: idempotencyKey(), timeoutMs: 3_600_000 });
   }
 
+  /**
+   * Grades what an agent left in it: by default in a fresh sandbox of its image and its changes, without those to protected paths, with
+   * the grader's files on top. What a grade can and can't promise: docs/verification.md. A grader that fails is no error: `rewards` is
+   * null and `rewardError` says why.
+   */
+  verify(request: VerifyRequest): Promise<Verification> {
+    return verifySandbox(this.#bench(), this, request);
+  }
+
   /** The journal: everything that was done to it, in order. `follow` waits for more until it ends. */
   logs(options: { after?: number; follow?: boolean; signal?: AbortSignal } = {}): AsyncGenerator<JournalRecord> {
     return followLogs(this.#context, this.id, options);
@@ -217,6 +236,14 @@ export class Sandbox implements AsyncDisposable {
 
   toJSON(): unknown {
     return this.#info ?? { id: this.id };
+  }
+
+  #bench(): Bench {
+    const create = async (options: CreateOptions) => {
+      const info = await createSandbox(this.#context, options);
+      return new Sandbox(this.#context, info.id, info);
+    };
+    return { create, images: new Images(this.#context) };
   }
 
   #arrived(wanted: readonly SandboxState[]): boolean {

@@ -1,31 +1,17 @@
-import type { SandboxCreateInput, Sandbox as SandboxInfo, SandboxState } from '@vivarium/protocol/sandbox.ts';
+import type { Sandbox as SandboxInfo, SandboxState } from '@vivarium/protocol/sandbox.ts';
 import { VivError } from '@vivarium/protocol/viv-error.ts';
 import type { Context } from './context.ts';
+import { type CreateOptions, createSandbox, idOf, type RequestControl } from './create-sandbox.ts';
 import { defined } from './exec-options.ts';
-import { BASE_IMAGE, Images, type ImportProgress } from './images.ts';
+import { BASE_IMAGE, Images } from './images.ts';
 import { pages } from './page.ts';
-import { idempotencyKey } from './retry.ts';
 import { Sandbox } from './sandbox.ts';
 
-export type CreateOptions = Omit<SandboxCreateInput, 'lease'> & {
-  /** The lease that owns it: an id or what `viv.lease()` returned. */
-  lease?: string | { readonly id: string };
-};
-export type RequestControl = {
-  /** Names this attempt: the same key returns the first result. Default: a random one per call. */
-  idempotencyKey?: string;
-  signal?: AbortSignal;
-  /** Told how the base image is made, should this be its first use on the node. */
-  onProgress?: (progress: ImportProgress) => void;
-};
 export type ListFilter = {
   labels?: Record<string, string>;
   states?: SandboxState | SandboxState[];
   lease?: string | { readonly id: string };
 };
-
-/** A create may wait for room and for layers. */
-const CREATE_TIMEOUT_MS = 600_000;
 
 /** All sandboxes: creates, finds and lists them. */
 export class Sandboxes {
@@ -72,17 +58,9 @@ export class Sandboxes {
   }
 
   async #create(options: CreateOptions, control: RequestControl): Promise<Sandbox> {
-    const json = { ...options, ...(options.lease !== undefined && { lease: idOf(options.lease) }) };
-    const info = await this.#context.http.json<SandboxInfo>('POST', '/v1/sandboxes', {
-      json,
-      idempotencyKey: control.idempotencyKey ?? idempotencyKey(),
-      signal: control.signal,
-      timeoutMs: CREATE_TIMEOUT_MS,
-    });
+    const info = await createSandbox(this.#context, options, control);
     return new Sandbox(this.#context, info.id, info);
   }
 }
 
-function idOf(lease: string | { readonly id: string }): string {
-  return typeof lease === 'string' ? lease : lease.id;
-}
+export type { CreateOptions, RequestControl };

@@ -28,6 +28,7 @@ export const sandboxHandlers: Handlers<'sandbox'> = {
   'sandbox.kill': ({ edge, params }) => edge.sandboxes.kill(params.id),
   'sandbox.pause': ({ edge, params }) => edge.sandboxes.pause(params.id),
   'sandbox.resume': ({ edge, params }) => edge.sandboxes.resume(params.id),
+  'sandbox.sweep': ({ edge, params, body }) => edge.sandboxes.sweep(params.id, body.keepLabels),
   'sandbox.wait': ({ edge, params, query }) => edge.sandboxes.wait(params.id, query.state, query.waitMs),
   'sandbox.stats': ({ edge, params }) => edge.sandboxes.stats(params.id),
   'sandbox.processes': async ({ edge, params }) => ({ items: await edge.sandboxes.processes(params.id) }),

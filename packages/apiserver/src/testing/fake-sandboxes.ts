@@ -201,6 +201,10 @@ export class FakeSandboxes implements SandboxService {
     return `token-of-${id}`;
   }
 
+  async sweep(): Promise<{ ended: number }> {
+    return { ended: 0 };
+  }
+
   touch(): void {
     this.touched++;
   }

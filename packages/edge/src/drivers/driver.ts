@@ -56,6 +56,8 @@ export interface CellHandle {
   findCommand(execId: string): Promise<CommandGroup | null>;
   pause(): Promise<void>;
   resume(): Promise<void>;
+  /** SIGKILL to every process but PID 1 and those of the named commands; resolves when they are gone, with how many there were. */
+  endProcesses(keepExecs: readonly string[]): Promise<number>;
   usage(): Promise<Usage>;
   /** What was hit so far. Synchronous and cheap: it is read at the start and the end of every command. Null when the host can't tell. */
   counters(): Counters | null;

@@ -94,6 +94,12 @@ export class FakeHandle implements CellHandle {
     return this.groups.get(execId) ?? null;
   }
 
+  async endProcesses(keepExecs: readonly string[]): Promise<number> {
+    const doomed = [...this.groups].filter(([exec, group]) => !keepExecs.includes(exec) && !group.released);
+    for (const [, group] of doomed) await group.kill();
+    return doomed.length;
+  }
+
   async pause(): Promise<void> {
     this.paused = true;
   }

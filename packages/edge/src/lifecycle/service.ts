@@ -28,6 +28,7 @@ import { requireBox, requireRow } from './find.ts';
 import { forkBox, forkKey } from './fork.ts';
 import { packBox, snapshotBox } from './pack.ts';
 import { pauseBox, resumeBox } from './pause.ts';
+import { sweepBox } from './sweep.ts';
 import { armTimeouts } from './timeouts.ts';
 
 /** Sandboxes: made, watched, changed, ended. */
@@ -93,6 +94,10 @@ export class Sandboxes implements SandboxService {
     await resumeBox(box);
     armTimeouts(box);
     return toSandbox(box.row);
+  }
+
+  async sweep(id: string, keepLabels: readonly string[]): Promise<{ ended: number }> {
+    return { ended: await sweepBox(this.#box(id), keepLabels) };
   }
 
   async wait(id: string, states: SandboxState[], waitMs: number): Promise<Sandbox> {

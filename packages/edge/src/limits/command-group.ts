@@ -95,7 +95,8 @@ export function findCommand(cell: CellGroup, execId: string): CgroupCommand | nu
   return new CgroupCommand(cell, execId);
 }
 
-function commandDir(cell: CellGroup, execId: string): string {
+/** Where the processes of a command are. */
+export function commandDir(cell: CellGroup, execId: string): string {
   if (!/^[A-Za-z0-9_-]{1,64}$/.test(execId)) throw new VivError('internal', `no id of an exec: ${execId}`);
   return `${cell.processDir}/c-${execId}`;
 }

@@ -13,6 +13,7 @@ import {
   SandboxUpdate,
   SnapshotRequest,
   Stats,
+  SweepRequest,
 } from '../sandbox.ts';
 import { routes } from './route.ts';
 
@@ -132,6 +133,19 @@ export const SANDBOX_ROUTES = routes({
     status: 200,
     result: Sandbox,
     errors: ['sandbox_not_found', 'sandbox_dead', 'state_conflict'],
+  },
+  'sandbox.sweep': {
+    method: 'POST',
+    path: `${one}/sweep`,
+    tag,
+    scope,
+    summary: 'End its processes',
+    description:
+      'All of them, whatever started them, but those of running commands that have one of the labels. Commands end as `canceled`; the sandbox lives on.',
+    body: SweepRequest,
+    status: 200,
+    result: z.object({ ended: z.number().int() }),
+    errors: ['sandbox_not_found', 'sandbox_dead', 'sandbox_paused'],
   },
   'sandbox.wait': {
     method: 'GET',

@@ -1,6 +1,7 @@
 import type { Duplex } from 'node:stream';
 import { VivError } from '@vivarium/protocol';
 import { CellGroup } from '../../limits/cell-group.ts';
+import { endProcesses } from '../../limits/cell-sweep.ts';
 import { findCommand, placeCommand } from '../../limits/command-group.ts';
 import { freeze } from '../../limits/freezer.ts';
 import { readCounters, readUsage } from '../../limits/usage.ts';
@@ -70,6 +71,10 @@ export class ContainerCell implements CellHandle {
   }
 
   pause(): Promise<void> {
+  endProcesses(keepExecs: readonly string[]): Promise<number> {
+    return endProcesses(this.#group, this.record.pid, keepExecs);
+  }
+
     return freeze(this.#group, true);
   }
 

@@ -1,0 +1,33 @@
+/** Never carried over from an agent's sandbox: answers, the grader's files and its reward, and what starts before every program. */
+export const PROTECTED: readonly string[] = [
+  '/tests',
+  '/solution',
+  '/logs/verifier',
+  '/etc/ld.so.preload',
+  ...['site-packages', 'dist-packages'].flatMap((packages) =>
+    ['sitecustomize.py', 'usercustomize.py', 'pytest', '_pytest', 'pluggy', 'pytest.py', 'pytest-*.dist-info'].map(
+      (name) => `**/${packages}/${name}`,
+    ),
+  ),
+];
+
+const STDLIB = [
+  ...['*.py', 'asyncio', 'collections', 'concurrent', 'ctypes', 'email', 'encodings', 'html', 'http', 'importlib'],
+  ...['json', 'lib-dynload', 'logging', 'multiprocessing', 're', 'sqlite3', 'tomllib', 'unittest', 'urllib', 'xml'],
+];
+
+/**
+ * Where the image's own files are put back: programs, the loader and shared libraries, Python's standard library. What the agent
+ * added there stays, as packages it installed do.
+ */
+export const RESTORED: readonly string[] = [
+  ...['/bin', '/sbin', '/usr/bin', '/usr/sbin', '/usr/local/bin', '/usr/local/sbin', '/usr/libexec'],
+  ...['/lib', '/lib32', '/lib64', '/libx32', '/usr/lib/**/*.so', '/usr/lib/**/*.so.*', '/usr/local/lib/*.so*'],
+  ...['/usr/lib/python3.*', '/usr/lib/python3/dist-packages/_distutils_hack'],
+  ...STDLIB.map((name) => `/usr/local/lib/python3.*/${name}`),
+];
+
+/** What a search of PATH finds first: an added program here hides the image's of the same name. */
+export const FIRST_IN_PATH: readonly string[] = ['/usr/local/sbin', '/usr/local/bin'];
+/** Where the hidden ones would be. */
+export const LATER_IN_PATH: readonly string[] = ['/usr/sbin', '/usr/bin', '/sbin', '/bin'];

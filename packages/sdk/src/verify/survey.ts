@@ -1,0 +1,21 @@
+import type { Sandbox } from '../sandbox.ts';
+import { ShadowCollector } from './shadow.ts';
+import { TamperingCollector, type TamperingReport } from './tampering.ts';
+
+/** Beyond this many changes the list is cut off, and the report says so. */
+const CHANGES_MAX = 1_000_000;
+
+export type Survey = TamperingReport & { truncated: boolean; shadows: string[] };
+
+/** Goes once through all that a sandbox changed. It should be frozen. */
+export async function surveyChanges(sandbox: Sandbox, workspace: readonly string[]): Promise<Survey> {
+  const tampering = new TamperingCollector(workspace);
+  const shadows = new ShadowCollector(workspace);
+  let count = 0;
+  for await (const change of sandbox.changes()) {
+    if (++count > CHANGES_MAX) break;
+    tampering.add(change);
+    shadows.add(change);
+  }
+  return { ...tampering.report(), truncated: count > CHANGES_MAX, shadows: shadows.shadows() };
+}
