@@ -3,6 +3,7 @@ import type { Verb } from './verb.ts';
 const SANDBOXES = 'Sandboxes';
 const INSIDE = 'In a sandbox';
 const STATE = 'State';
+const TASKS = 'Tasks';
 const SERVER = 'Images, keys, server';
 const NODE = 'This machine as a node';
 
@@ -85,6 +86,24 @@ export const VERBS: readonly Verb[] = [
     group: STATE,
     summary: 'keep a sandbox’s file system as an image',
     load: () => import('./commands/snapshot.ts'),
+  },
+  {
+    name: 'eval',
+    group: TASKS,
+    summary: 'let an agent work on tasks and grade what it did',
+    load: () => import('./commands/eval.ts'),
+  },
+  {
+    name: 'job',
+    group: TASKS,
+    summary: 'list, show, resume, grade again, remove jobs',
+    load: () => import('./commands/job.ts'),
+  },
+  {
+    name: 'trial',
+    group: TASKS,
+    summary: 'show, open, compare trials, read their logs',
+    load: () => import('./commands/trial.ts'),
   },
   {
     name: 'image',

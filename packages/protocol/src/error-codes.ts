@@ -76,6 +76,14 @@ export const ERROR_CODES = {
   image_in_use: row(409, 4, 'user', false, 'End the sandboxes that use it first.'),
   invalid_image: row(400, 2, 'user', false, 'The source could not be turned into an image; nothing was kept.'),
   image_corrupt: row(500, 6, 'infra', false, 'The named layer fails its digest; import the image again.'),
+  dockerfile_invalid: row(400, 2, 'task', false, 'Correct the named line of the Dockerfile.'),
+  build_failed: row(
+    422,
+    6,
+    'task',
+    false,
+    'See details.output for the end of what the step said; nothing of the build was kept but the steps before it.',
+  ),
   import_failed: row(502, 6, 'infra', true, 'See details.output for what the tool said; nothing was kept.'),
   unsupported: row(501, 6, 'user', false, '`viv doctor` says what this machine can do and why not.'),
   quota_exceeded: row(429, 5, 'user', true, 'End something first or ask for a higher quota.'),
@@ -111,6 +119,8 @@ export const ERROR_CODES = {
     false,
     'The task needs something that is not offered here; docs/tasks.md says what is.',
   ),
+  job_exists: row(409, 4, 'user', false, '`viv job resume` goes on with it; --job-name starts another.'),
+  job_running: row(409, 4, 'user', true, 'Wait for it, or end that process.'),
   precondition_failed: row(412, 6, 'user', false, 'The message says what this machine lacks.'),
   internal: row(500, 7, 'infra', false, 'This is a bug or a broken node; see the server log.'),
 } as const satisfies Record<string, Row>;

@@ -1,0 +1,62 @@
+import { type JobEvent, type JobResult, runJob, type startJob, summaryLines } from '@vivarium/eval';
+import { localConnection } from '@vivarium/sdk/node/local-connection.ts';
+import { type ConnectionOptions, connect } from './connection.ts';
+import { note, print, printJson } from './console.ts';
+import { JobScreen } from './job-screen.ts';
+import { Exit } from './verb-program.ts';
+
+export const JOBS_DIR = 'jobs';
+const INTERRUPTED = 130;
+
+type Output = ConnectionOptions & { quiet?: boolean; json?: boolean };
+
+/** Runs a job that has been started or read, shows how it goes, and prints what came out. */
+export async function runToEnd(
+  { directory, tasks }: Awaited<ReturnType<typeof startJob>>,
+  flags: Output,
+  warnings: readonly string[] = [],
+): Promise<void> {
+  const screen = new JobScreen(flags.quiet ?? false);
+  const stop = new AbortController();
+  const interrupts = onInterrupt(stop, directory.path);
+  const viv = connect(flags);
+  const { url, apiKey } = localConnection(flags);
+  try {
+    for (const text of warnings) screen.take({ type: 'warning', text });
+    const result = await runJob(directory, tasks, {
+      viv,
+      connection: { url, apiKey },
+      signal: stop.signal,
+      onEvent: (event: JobEvent) => screen.take(event),
+    });
+    screen.end();
+    report(result, directory.path, flags);
+  } catch (error) {
+    screen.end();
+    if (!stop.signal.aborted) throw error;
+    note(`viv: interrupted; \`viv job resume ${directory.path}\` goes on`);
+    throw new Exit(INTERRUPTED);
+  } finally {
+    interrupts();
+    viv.close();
+  }
+}
+
+function report(result: JobResult, path: string, flags: Output): void {
+  if (flags.json) return printJson(result);
+  for (const line of summaryLines(result)) print(line);
+  note(path);
+}
+
+/** The first Ctrl-C ends the job in good order, the second this process. */
+function onInterrupt(stop: AbortController, path: string): () => void {
+  const onSignal = () => {
+    if (stop.signal.aborted) process.exit(INTERRUPTED);
+    note(`\nviv: ending the running trials (Ctrl-C again: at once); \`viv job resume ${path}\` goes on`);
+    stop.abort(new Error('interrupted'));
+  };
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, onSignal);
+  return () => {
+    for (const signal of ['SIGINT', 'SIGTERM'] as const) process.off(signal, onSignal);
+  };
+}

@@ -1,0 +1,51 @@
+import { JobBoard, type JobEvent } from '@vivarium/eval';
+import { interactive, note } from './console.ts';
+
+/** At most four times a second. */
+const REDRAW_MS = 250;
+
+/** A job as it runs, on stderr: on a terminal the last lines are drawn over, elsewhere a line per result. */
+export class JobScreen {
+  readonly #board = new JobBoard(Date.now());
+  readonly #quiet: boolean;
+  readonly #timer: NodeJS.Timeout | undefined;
+  #drawn = 0;
+  #dirty = true;
+
+  constructor(quiet: boolean) {
+    this.#quiet = quiet;
+    if (!quiet && interactive.stderr) {
+      this.#timer = setInterval(() => this.#draw(), REDRAW_MS);
+      this.#timer.unref();
+    }
+  }
+
+  take(event: JobEvent): void {
+    const line = this.#board.take(event, Date.now());
+    this.#dirty = true;
+    if (this.#quiet || line === null) return;
+    if (!this.#timer) return note(line);
+    process.stderr.write(`${this.#erase()}${line}\n`);
+    this.#drawn = 0;
+  }
+
+  /** Leaves the results, takes away the live part. */
+  end(): void {
+    clearInterval(this.#timer);
+    if (this.#timer) process.stderr.write(this.#erase());
+    this.#drawn = 0;
+  }
+
+  #draw(): void {
+    if (!this.#dirty && this.#drawn === 0) return;
+    const { columns = 80, rows = 24 } = process.stderr;
+    const lines = this.#board.lines(Date.now(), columns, Math.min(rows - 1, 40));
+    process.stderr.write(`${this.#erase()}${lines.join('\n')}\n`);
+    this.#drawn = lines.length;
+    this.#dirty = false;
+  }
+
+  #erase(): string {
+    return this.#drawn === 0 ? '' : `\u001b[${this.#drawn}A\r\u001b[J`;
+  }
+}

@@ -1,0 +1,21 @@
+import { createHash } from 'node:crypto';
+
+/** Part of an image name (`role/name@version`): lower case, bounded, never empty. Two ids may give the same: the digest tells them apart. */
+export function slug(text: string, max = 40): string {
+  const plain = text
+    .toLowerCase()
+    .replaceAll(/[^a-z0-9._-]+/g, '-')
+    .replace(/^[^a-z0-9]+/, '')
+    .slice(0, max);
+  return plain.replace(/[^a-z0-9]+$/, '') || 'x';
+}
+
+/** 64 bits of a SHA-256 over the parts, as hex: names content. */
+export function shortDigest(...parts: unknown[]): string {
+  return createHash('sha256').update(JSON.stringify(parts)).digest('hex').slice(0, 16);
+}
+
+/** A trial's state; `part` tells the steps and the graded one apart. */
+export function trialImage(jobId: string, trialName: string, part: string): string {
+  return `trial/${slug(jobId, 60)}/${slug(trialName, 60)}-${shortDigest(jobId, trialName)}@${part}`;
+}

@@ -1,0 +1,288 @@
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Sandbox } from '@vivarium/sdk';
+import { modelEnv, modelReach } from '../agent/model.ts';
+import type { PlannedTrial } from '../job/plan.ts';
+import { resolveEnv } from '../task/env.ts';
+import type { Task } from '../task/index.ts';
+import { collectLogs } from './collect.ts';
+import type { Phase, TrialContext } from './context.ts';
+import { FileTree } from './file-tree.ts';
+import { awaitHealthy } from './healthcheck.ts';
+import { trialImage } from './image-name.ts';
+import { LogBudget } from './log-files.ts';
+import { outcomeOf, stopFor, TrialStop } from './outcome.ts';
+import { TrialRecord } from './record.ts';
+import type { TrialDetails, TrialResult } from './result.ts';
+import { gradeSeparately } from './separate.ts';
+import { agentTimeoutMs, limitsFor, ttlS } from './settings.ts';
+import { combineRewards, fallsShort, stepsOf, type TrialStep } from './steps.ts';
+import type { PreparedTask } from './task-images.ts';
+import { type Grade, gradeState } from './verification.ts';
+
+export type TrialRun = {
+  planned: PlannedTrial;
+  task: Task;
+  earlierTries: TrialDetails['earlierTries'];
+  onPhase?: (phase: Phase) => void;
+};
+
+/**
+ * One try of a trial, from the images to the grade. Writes everything of the trial's directory but result.json, which its
+ * caller writes last. Throws the signal's reason when aborted; every other failure is in the result.
+ */
+export async function runTrial(context: TrialContext, run: TrialRun): Promise<TrialResult> {
+  const { planned, task } = run;
+  const dir = join(context.jobDir, planned.trial_name);
+  const record = TrialRecord.begin(dir, planned, context.job, context.agent.info);
+  const trial = new Trial(context, run, record);
+  let stop: TrialStop | null = null;
+  try {
+    await trial.run();
+  } catch (error) {
+    context.signal.throwIfAborted();
+    if (!(error instanceof TrialStop)) throw error;
+    stop = error;
+    record.log(`${stop.outcome}: ${stop.message}`);
+    writeFileSync(join(dir, 'exception.txt'), `${stop.error.stack ?? stop.message}\n`);
+  }
+  return record.result(stop?.outcome ?? trial.outcome(), {
+    source: context.source,
+    checksum: task.checksum,
+    stop,
+    earlierTries: run.earlierTries,
+    multiStep: task.steps.length > 0,
+  });
+}
+
+class Trial {
+  readonly #context: TrialContext;
+  readonly #task: Task;
+  readonly #record: TrialRecord;
+  readonly #steps: TrialStep[];
+  readonly #labels: Record<string, string>;
+  readonly #onPhase: (phase: Phase) => void;
+  readonly #budget = new LogBudget();
+  #workdir = '/';
+  #ungraded = false;
+
+  constructor(context: TrialContext, run: TrialRun, record: TrialRecord) {
+    this.#context = context;
+    this.#task = run.task;
+    this.#record = record;
+    this.#steps = stepsOf(run.task);
+    this.#onPhase = run.onPhase ?? (() => {});
+    this.#labels = {
+      'viv.job': context.job.vivarium.id,
+      'viv.trial': run.planned.trial_name,
+      'viv.task': run.task.id.slice(0, 255),
+    };
+  }
+
+  outcome() {
+    const { agentFailure, rewards } = this.#record;
+    return outcomeOf(agentFailure, this.#ungraded ? null : rewards, !this.#context.job.verifier.disable);
+  }
+
+  async run(): Promise<void> {
+    const { images } = this.#context;
+    this.#onPhase('images');
+    const record = this.#record;
+    const prepared = await during('build', () => images.prepare(this.#task));
+    record.images.task = { name: prepared.image.name, digest: prepared.image.digest };
+    record.images.grader = prepared.graders[0] ?? null;
+    this.#workdir = this.#task.environment.config.workdir ?? prepared.image.config.cwd ?? '/';
+    this.#onPhase('start');
+    const sandbox = await record.span('environment_setup', () => during('start', () => this.#start(prepared)));
+    try {
+      await this.#allSteps(sandbox, prepared);
+    } finally {
+      record.notes.push(...this.#budget.notes);
+      // Should the node be away, the lease or the time limit ends it.
+      await sandbox.kill().catch(() => {});
+    }
+  }
+
+  async #allSteps(sandbox: Sandbox, prepared: PreparedTask): Promise<void> {
+    const grades: (Grade | null)[] = [];
+    for (const [index, step] of this.#steps.entries()) {
+      if (index > 0) await during('run', () => this.#nextStep(sandbox, step));
+      const grade = await this.#step(sandbox, prepared, index);
+      grades.push(grade);
+      if (fallsShort(step.minReward, grade?.rewards ?? null)) break;
+    }
+    if (this.#context.job.verifier.disable) return;
+    const strategy = this.#task.config.multiStepRewardStrategy;
+    this.#record.rewards = combineRewards(
+      strategy,
+      grades.map((grade) => grade?.rewards ?? null),
+    );
+    this.#ungraded = grades.some((grade) => grade?.rewards === null);
+  }
+
+  async #step(sandbox: Sandbox, prepared: PreparedTask, index: number): Promise<Grade | null> {
+    const record = this.#record;
+    const step = this.#steps[index]!;
+    const dir = step.name === null ? record.dir : join(record.dir, 'steps', step.name);
+    for (const name of ['agent', 'verifier', 'artifacts']) mkdirSync(join(dir, name), { recursive: true });
+    const failureBefore = record.agentFailure;
+    record.agentFailure = null;
+    await this.#agent(sandbox, step, dir);
+    this.#onPhase('collect');
+    const { writesLogs } = this.#context.agent;
+    if (writesLogs || step.artifacts.length > 0)
+      await during('run', () => collectLogs(sandbox, dir, step.artifacts, this.#budget, this.#context.signal));
+    const grade = this.#context.job.verifier.disable ? null : await this.#grade(sandbox, prepared, index, dir);
+    const failure = record.agentFailure;
+    if (step.name !== null) this.#keepStep(step.name, grade, failure);
+    record.agentFailure = failureBefore ?? failure;
+    return grade;
+  }
+
+  async #start(prepared: PreparedTask): Promise<Sandbox> {
+    const { lease, job, agent, signal, hostEnv } = this.#context;
+    const { config } = this.#task.environment;
+    const reach = modelReach(job);
+    const sandbox = await lease.create(
+      {
+        image: prepared.image.name,
+        labels: { ...this.#labels, 'viv.role': 'agent' },
+        limits: limitsFor(config, job),
+        env: resolveEnv(config.env, hostEnv, 'environment.env'),
+        ttlS: ttlS(this.#task, job),
+        ...(reach && { reach: [reach] }),
+      },
+      { signal },
+    );
+    try {
+      const tree = new FileTree();
+      const step = this.#steps[0]!;
+      await agent.prepare(step, tree);
+      await this.#setUp(sandbox, step, tree);
+      return sandbox;
+    } catch (error) {
+      await sandbox.kill().catch(() => {});
+      throw error;
+    }
+  }
+
+  /** Between two steps: the logs of the step before are on this machine. */
+  async #nextStep(sandbox: Sandbox, step: TrialStep): Promise<void> {
+    const { agent, signal } = this.#context;
+    for (const name of ['agent', 'verifier', 'artifacts'])
+      await sandbox.files.remove(`/logs/${name}`, { recursive: true, missingOk: true, signal });
+    await sandbox.files.remove('/solution', { recursive: true, missingOk: true, signal });
+    const tree = new FileTree();
+    for (const name of ['agent', 'verifier', 'artifacts']) tree.addDirectory(`logs/${name}`, 0o777);
+    tree.addFile('logs/agent/instruction.md', step.instruction);
+    await agent.prepare(step, tree);
+    await this.#setUp(sandbox, step, tree);
+  }
+
+  /** Uploads what the step brings, runs its set-up, waits for health. */
+  async #setUp(sandbox: Sandbox, step: TrialStep, tree: FileTree): Promise<void> {
+    const { signal } = this.#context;
+    if (step.workdir !== null) await tree.addTree(this.#workdir.replace(/^\/+/, ''), step.workdir);
+    if (!tree.isEmpty) await sandbox.files.upload('/', tree.tar(), { signal });
+    const cwd = this.#workdir;
+    if (step.hasSetup) {
+      const done = await sandbox.exec(['bash', '-c', './setup.sh'], {
+        cwd,
+        timeoutMs: 600_000,
+        label: 'setup',
+        signal,
+      });
+      if (!done.ok) done.check();
+    }
+    if (step.healthcheck) await awaitHealthy(sandbox, step.healthcheck, { cwd, env: {}, signal });
+  }
+
+  async #agent(sandbox: Sandbox, step: TrialStep, dir: string): Promise<void> {
+    const { agent, job, signal, hostEnv, connection } = this.#context;
+    const record = this.#record;
+    this.#onPhase('agent');
+    const started = performance.now();
+    const done = await record.span('agent_execution', () =>
+      during('run', () =>
+        agent.run({
+          sandbox,
+          step,
+          workdir: this.#workdir,
+          user: step.agent.user ?? undefined,
+          env: { ...modelEnv(job), ...resolveEnv(job.agents[0]!.env, hostEnv, '--ae') },
+          timeoutMs: agentTimeoutMs(step, job),
+          solutionEnv: resolveEnv(this.#task.config.solution.env, hostEnv, 'solution.env'),
+          logDir: join(dir, 'agent'),
+          connection,
+          signal,
+        }),
+      ),
+    );
+    // The command's own time where it is known: what the calls around it cost is overhead.
+    record.agentMs += done.result?.duration_ms ?? (agent.info.name === 'nop' ? 0 : performance.now() - started);
+    record.agentResult = done.result;
+    record.agentFailure = done.failure;
+    record.notes.push(...done.notes);
+    if (done.failure) record.log(done.failure.message);
+  }
+
+  async #grade(sandbox: Sandbox, prepared: PreparedTask, index: number, dir: string): Promise<Grade> {
+    const { job } = this.#context;
+    const record = this.#record;
+    const step = this.#steps[index]!;
+    const part = step.name === null ? '1' : `step${index + 1}`;
+    this.#onPhase('verify');
+    const options = {
+      task: this.#task,
+      step,
+      grader: prepared.graders[index]!,
+      workdir: this.#workdir,
+      keep: trialImage(job.vivarium.id, this.#labels['viv.trial']!, part),
+      keepSplit: trialImage(job.vivarium.id, this.#labels['viv.trial']!, `${part}-graded`),
+      labels: this.#labels,
+      last: index === this.#steps.length - 1,
+      dir,
+      budget: this.#budget,
+    };
+    const separate = prepared.separate[index];
+    const grade = await record.span('verifier', () =>
+      during('verify', () =>
+        separate
+          ? gradeSeparately(this.#context, sandbox, separate, options)
+          : gradeState(this.#context, sandbox, options),
+      ),
+    );
+    record.testMs += grade.testMs;
+    record.verification = grade.details;
+    record.images.state = grade.state;
+    record.images.graded = grade.graded;
+    if (grade.details.rewardError !== null) record.log(`verifier: ${grade.details.rewardError}`);
+    return grade;
+  }
+
+  #keepStep(name: string, grade: Grade | null, failure: TrialRecord['agentFailure']): void {
+    const record = this.#record;
+    record.steps.push({
+      step_name: name,
+      agent_result: record.agentResult,
+      verifier_result: grade?.rewards ? { rewards: grade.rewards } : null,
+      exception_info: failure && {
+        exception_type: failure.type,
+        exception_message: failure.message,
+        exception_traceback: '',
+        occurred_at: new Date().toISOString(),
+      },
+      agent_execution: record.spanOf('agent_execution'),
+      verifier: record.spanOf('verifier'),
+      vivarium: grade?.details ?? null,
+    });
+  }
+}
+
+async function during<T>(phase: Parameters<typeof stopFor>[1], act: () => Promise<T>): Promise<T> {
+  try {
+    return await act();
+  } catch (error) {
+    throw stopFor(error, phase);
+  }
+}

@@ -1,0 +1,133 @@
+import { dirname } from 'node:path';
+import { Readable } from 'node:stream';
+import { describe, type ExecResult, type Image, type Sandbox, VivError } from '@vivarium/sdk';
+import { readRewards } from '@vivarium/sdk/verify/rewards.ts';
+import tar from 'tar-stream';
+import type { Artifact } from '../task/index.ts';
+import { isExcluded } from './collect.ts';
+import type { TrialContext } from './context.ts';
+import { FileTree } from './file-tree.ts';
+import { limitsFor, ttlS, verifierTimeoutMs } from './settings.ts';
+import { collectVerifierLogs, type Grade, type GradeOptions, TEST_COMMAND, verifierEnv } from './verification.ts';
+
+/**
+ * A verifier with an image of its own: it gets the declared artifacts and /logs/artifacts, at the paths they had, and
+ * nothing else of the agent's. The agent's sandbox ends first.
+ */
+export async function gradeSeparately(
+  context: TrialContext,
+  sandbox: Sandbox,
+  image: Image,
+  options: GradeOptions,
+): Promise<Grade> {
+  const started = performance.now();
+  await sandbox.pause();
+  await sandbox.pack({ image: options.keep, scrub: 'none', times: 'kept' });
+  const packMs = performance.now() - started;
+  await using verifier = await createVerifier(context, image, options);
+  await sandbox.resume();
+  await carryArtifacts(sandbox, verifier, options.step.artifacts);
+  await sandbox.kill();
+  return runSeparateTests(context, verifier, options, { packMs, createMs: performance.now() - started - packMs });
+}
+
+async function createVerifier(context: TrialContext, image: Image, options: GradeOptions): Promise<Sandbox> {
+  const { lease, job, signal } = context;
+  const { task, step, labels } = options;
+  const tree = new FileTree();
+  for (const name of ['agent', 'verifier', 'artifacts']) tree.addDirectory(`logs/${name}`, 0o777);
+  const verifier = await lease.create(
+    {
+      image: image.name,
+      labels: { ...labels, 'viv.role': 'verifier' },
+      limits: limitsFor(step.separate!.config, job),
+      ttlS: ttlS(task, job),
+    },
+    { signal },
+  );
+  await verifier.files.upload('/', tree.tar(), { signal });
+  return verifier;
+}
+
+async function runSeparateTests(
+  context: TrialContext,
+  verifier: Sandbox,
+  options: GradeOptions,
+  timings: Record<string, number>,
+): Promise<Grade> {
+  const { task, step, dir, budget } = options;
+  const started = performance.now();
+  const environment = step.separate!.config;
+  const done = await verifier.exec(TEST_COMMAND, {
+    env: { ...environment.env, ...verifierEnv(context, task, step) },
+    timeoutMs: verifierTimeoutMs(step, context.job),
+    keepBytes: 65_536,
+    label: 'verifier',
+    signal: context.signal,
+    ...(environment.workdir !== null && { cwd: environment.workdir }),
+    ...(step.verifier.user !== null && { user: step.verifier.user }),
+  });
+  if (done.outcome.type === 'sandbox_lost') done.check();
+  const { rewards, rewardError } = await rewardsOf(verifier, done);
+  const stats = await verifier.stats();
+  await collectVerifierLogs(verifier, dir, budget);
+  return {
+    rewards,
+    details: {
+      mode: 'separate',
+      isolation: 'in_process',
+      rewardError,
+      tampering: [],
+      leftOut: [],
+      command: { outcome: done.outcome.type, exitCode: done.exitCode, durationMs: done.durationMs },
+      timings: { ...timings, runMs: done.durationMs, totalMs: performance.now() - started },
+    },
+    state: options.keep,
+    graded: null,
+    testMs: done.durationMs,
+    stats,
+  };
+}
+
+/** A verifier that did not come to its end has graded nothing, whatever it wrote. */
+async function rewardsOf(verifier: Sandbox, done: ExecResult): ReturnType<typeof readRewards> {
+  const { type } = done.outcome;
+  if (type === 'timeout' || type === 'oom' || type === 'canceled')
+    return { rewards: null, rewardError: `${type}: the verifier ${describe(done.outcome)}` };
+  return readRewards(verifier.files);
+}
+
+/** From one sandbox to the other, through this process but never onto this machine's disk. */
+async function carryArtifacts(from: Sandbox, to: Sandbox, artifacts: readonly Artifact[]): Promise<void> {
+  const all = [{ source: '/logs/artifacts', exclude: [] as string[] }, ...artifacts];
+  for (const { source, exclude } of all) {
+    const entry = await from.files.stat(source, { follow: true }).catch((error: unknown) => {
+      if (VivError.from(error).fault === 'infra') throw error;
+      return null;
+    });
+    if (entry === null) continue;
+    const stream = (await from.files.download(source)) as unknown as AsyncIterable<Uint8Array>;
+    const target = entry.type === 'dir' ? source : dirname(source);
+    await to.files.upload(target, filtered(stream, exclude));
+  }
+}
+
+/** The archive without what the patterns exclude. */
+function filtered(archive: AsyncIterable<Uint8Array>, exclude: readonly string[]): AsyncIterable<Uint8Array> {
+  if (exclude.length === 0) return archive;
+  const extract = tar.extract();
+  const pack = tar.pack();
+  Readable.from(archive)
+    .on('error', (error) => extract.destroy(error))
+    .pipe(extract);
+  extract.on('entry', (header, stream, next) => {
+    const path = header.name.replace(/^\.?\/+/, '').replace(/\/+$/, '');
+    if (isExcluded(path, exclude)) {
+      stream.on('end', next);
+      stream.resume();
+    } else stream.pipe(pack.entry(header, next));
+  });
+  extract.on('finish', () => pack.finalize());
+  extract.on('error', (error) => pack.destroy(error as Error));
+  return pack as unknown as AsyncIterable<Uint8Array>;
+}

@@ -1,0 +1,133 @@
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { type Sandbox, type Stats, type Verification, type VerifyRequest, VivError } from '@vivarium/sdk';
+import { resolveEnv } from '../task/env.ts';
+import type { Task } from '../task/index.ts';
+import type { TrialContext } from './context.ts';
+import { downloadFiles, type LogBudget } from './log-files.ts';
+import type { Rewards } from './outcome.ts';
+import type { VerificationDetails } from './result.ts';
+import { limitsFor, verifierTimeoutMs } from './settings.ts';
+import type { TrialStep } from './steps.ts';
+
+/** What one step's verifier said, and where the states are that it was said of. */
+export type Grade = {
+  rewards: Rewards | null;
+  details: VerificationDetails;
+  state: string | null;
+  graded: string | null;
+  testMs: number;
+  stats: Stats | null;
+};
+
+export type GradeOptions = {
+  task: Task;
+  step: TrialStep;
+  grader: string | null;
+  workdir: string;
+  /** Names for the state as it is and for what is graded. */
+  keep: string;
+  keepSplit: string;
+  labels: Record<string, string>;
+  /** No step follows: the agent's sandbox ends once its state is taken. */
+  last: boolean;
+  /** The trial's (or step's) directory on this machine. */
+  dir: string;
+  budget: LogBudget;
+};
+
+/** test.sh as it is run: its exit code says nothing, what it prints is kept. */
+export const TEST_COMMAND = ['bash', '-c', '/tests/test.sh > /logs/verifier/test-stdout.txt 2>&1'];
+
+/** Grades the state that the agent left: in a fresh sandbox, or in place where task or job say so. */
+export async function gradeState(context: TrialContext, sandbox: Sandbox, options: GradeOptions): Promise<Grade> {
+  const { job } = context;
+  const { task } = options;
+  const inPlace = job.vivarium.inPlace || task.config.vivarium.verification === 'in_place';
+  const verification = await sandbox.verify({
+    ...gradeRequest(context, options),
+    mode: inPlace ? 'in_place' : 'fresh',
+    keep: options.keep,
+    keepSplit: options.keepSplit,
+    afterwards: options.last ? 'end' : 'resume',
+  });
+  return toGrade(verification, options);
+}
+
+/** What grading needs of a job; no agent among it. */
+export type GradeContext = Pick<TrialContext, 'job' | 'lease' | 'signal' | 'hostEnv'>;
+
+/** What `verify` is asked, of a live sandbox and of a saved state alike. */
+export function gradeRequest(
+  context: GradeContext,
+  options: Omit<GradeOptions, 'keep' | 'keepSplit' | 'last'>,
+): VerifyRequest {
+  const { job, signal, lease } = context;
+  const { task, step, grader, workdir, labels, dir, budget } = options;
+  const { environment } = task;
+  const { isolation, protect, workspace } = task.config.vivarium;
+  const agentUser = step.agent.user;
+  const user = step.verifier.user;
+  return {
+    isolation,
+    ...(grader !== null && { grader }),
+    command: TEST_COMMAND,
+    cwd: workdir,
+    env: verifierEnv(context, task, step),
+    timeoutMs: verifierTimeoutMs(step, job),
+    limits: limitsFor(environment.config, job),
+    protect,
+    workspace: workspace.length > 0 ? workspace : [workdir],
+    labels: { ...labels, 'viv.role': 'verifier' },
+    lease: lease.id,
+    signal,
+    ...(user !== null && { user }),
+    ...(agentUser !== null && { agentUser }),
+    onSandbox: (box) => collectVerifierLogs(box, dir, budget),
+  };
+}
+
+export function verifierEnv(
+  context: Pick<TrialContext, 'job' | 'hostEnv'>,
+  task: Task,
+  step: TrialStep,
+): Record<string, string> {
+  return {
+    ...resolveEnv(task.environment.config.env, context.hostEnv, 'environment.env'),
+    ...resolveEnv(step.verifier.env, context.hostEnv, 'verifier.env'),
+    ...resolveEnv(context.job.verifier.env, context.hostEnv, '--ve'),
+  };
+}
+
+/** /logs/verifier to `verifier/`. */
+export async function collectVerifierLogs(sandbox: Sandbox, dir: string, budget: LogBudget): Promise<void> {
+  const target = join(dir, 'verifier');
+  mkdirSync(target, { recursive: true });
+  try {
+    await downloadFiles(sandbox, '/logs/verifier', target, (path) => path, budget);
+  } catch (error) {
+    // The grade stands whatever became of its logs; a node that went away shows elsewhere.
+    budget.note(`the verifier's logs could not be collected: ${VivError.from(error).message}`);
+  }
+}
+
+export function toGrade(verification: Verification, options: { keep: string | null; keepSplit: string | null }): Grade {
+  const { rewards, rewardError, exec, mode, isolation, tampering, leftOut, timings, stats } = verification;
+  const testMs = exec?.durationMs ?? 0;
+  return {
+    rewards,
+    details: {
+      mode,
+      isolation,
+      rewardError,
+      tampering: tampering.slice(0, 200),
+      leftOut: leftOut.map(({ path }) => path).slice(0, 200),
+      command: exec && { outcome: exec.outcome?.type ?? 'unknown', exitCode: exec.exitCode, durationMs: testMs },
+      timings,
+    },
+    state: options.keep,
+    graded: options.keepSplit,
+    testMs,
+    stats,
+  };
+}
