@@ -106,6 +106,12 @@ export const VERBS: readonly Verb[] = [
     load: () => import('./commands/trial.ts'),
   },
   {
+    name: 'task',
+    group: TASKS,
+    summary: 'check that tasks can be solved and graded',
+    load: () => import('./commands/task.ts'),
+  },
+  {
     name: 'image',
     group: SERVER,
     summary: 'list, import, inspect, remove images',

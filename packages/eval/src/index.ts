@@ -18,3 +18,12 @@ export { outcomeLine, reasonText, rewardText, summaryLines } from './report/summ
 export { loadTask, loadTaskSet, resolveEnv, type Task, type TaskSet } from './task/index.ts';
 export { type Rewards, scoreOf, TRIAL_OUTCOMES, type TrialOutcome } from './trial/outcome.ts';
 export type { TrialResult } from './trial/result.ts';
+export {
+  type Finding,
+  type Severity,
+  type TaskReport,
+  type ValidateOptions,
+  type ValidationReport,
+  type ValidationRun,
+  validateTasks,
+} from './validate/index.ts';

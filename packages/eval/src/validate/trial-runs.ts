@@ -1,0 +1,160 @@
+import { basename } from 'node:path';
+import type { Image, Vivarium } from '@vivarium/sdk';
+import { collect, VivError } from '@vivarium/sdk';
+import { agentConfig } from '../agent/index.ts';
+import type { JobConfig } from '../job/config.ts';
+import { JobLease } from '../job/lease.ts';
+import { runJob } from '../job/run-job.ts';
+import { startJob } from '../job/start.ts';
+import type { Task } from '../task/task.ts';
+import { slug } from '../trial/image-name.ts';
+import type { TrialResult } from '../trial/result.ts';
+import { limitsFor } from '../trial/settings.ts';
+import { answerFiles } from './answer-files.ts';
+import type { Finding } from './finding.ts';
+import { watchGrade } from './grade-watch.ts';
+import { scanImage } from './image-scan.ts';
+import type { ValidationRun } from './report.ts';
+
+export type TaskRuns = { runs: ValidationRun[]; findings: Finding[] };
+export type RunsOptions = {
+  viv: Vivarium;
+  connection: { url: string; apiKey: string | undefined };
+  /** Of the two jobs; part of the names of their images. */
+  id: string;
+  path: string;
+  jobsDir: string;
+  /** The jobs and the states of their trials stay. */
+  keep: boolean;
+  attempts: number;
+  concurrent: number;
+  map: Record<string, string>;
+  buildNetwork: 'none' | 'node' | null;
+  hostEnv: Readonly<Record<string, string | undefined>>;
+  signal: AbortSignal;
+  progress: (line: string) => void;
+};
+
+/** Runs oracle and nop over all tasks as two jobs, then looks into each image. Infrastructure failures are thrown. */
+export async function runTasks(tasks: readonly Task[], options: RunsOptions): Promise<Map<string, TaskRuns>> {
+  const solved = tasks.filter(hasOracle);
+  try {
+    const oracle = solved.length === 0 ? [] : (await runAs('oracle', options.attempts, solved, options)).results;
+    const { results: nop, job } = await runAs('nop', 1, tasks, options);
+    await using lease = await JobLease.take(options.viv, `${options.id}-scan`);
+    const all = new Map<string, TaskRuns>();
+    for (const task of tasks) {
+      options.signal.throwIfAborted();
+      const mine = [...oracle, ...nop].filter(({ task_id }) => task_id.path === task.dir);
+      options.progress(`${task.id}: looking into its image`);
+      all.set(task.id, { runs: mine.map(toRun), findings: await inspect(task, mine, lease, { ...options, job }) });
+    }
+    return all;
+  } finally {
+    if (!options.keep) await removeStates(options);
+  }
+}
+
+function hasOracle(task: Task): boolean {
+  return task.steps.length === 0 ? task.solution !== null : task.steps.every(({ solution }) => solution !== null);
+}
+
+async function runAs(
+  agent: 'oracle' | 'nop',
+  attempts: number,
+  tasks: readonly Task[],
+  options: RunsOptions,
+): Promise<{ results: TrialResult[]; job: JobConfig }> {
+  const { viv, connection, hostEnv, signal, progress, path, jobsDir, id, map, buildNetwork, concurrent } = options;
+  const { directory, tasks: loaded } = await startJob({
+    path,
+    jobName: `validate-${agent}-${id.slice(0, 8)}`,
+    jobsDir,
+    id: `${id}-${agent}`,
+    agent: agentConfig(agent),
+    attempts,
+    concurrent,
+    names: tasks.map(({ dir }) => basename(dir)),
+    details: { map, buildNetwork },
+  });
+  await runJob(directory, loaded, {
+    viv,
+    connection,
+    hostEnv,
+    signal,
+    onEvent: (event) => {
+      if (event.type === 'trial') progress(`${event.result.task_name}: ${agent} ${event.result.vivarium.outcome}`);
+      if (event.type === 'retry') progress(`${event.trial.task_id}: once more: ${event.message}`);
+    },
+  });
+  return { results: directory.trialResults(), job: directory.config };
+}
+
+async function inspect(
+  task: Task,
+  results: readonly TrialResult[],
+  lease: JobLease,
+  options: RunsOptions & { job: JobConfig },
+): Promise<Finding[]> {
+  const image = results.map(({ vivarium }) => vivarium.images.task?.name).find((name) => name !== undefined);
+  if (image === undefined) return [];
+  const { viv, hostEnv, signal, job } = options;
+  const sandbox = await lease.create({ image, labels: { 'viv.role': 'validate' }, ttlS: 3600 }, { signal });
+  const findings: Finding[] = [];
+  try {
+    findings.push(...(await scanImage(sandbox, await answerFiles(task))));
+  } finally {
+    await sandbox.kill().catch(() => {});
+  }
+  const passed = results.find(({ vivarium }) => vivarium.outcome === 'passed')?.vivarium;
+  if (passed?.images.graded && passed.images.grader && task.steps.length === 0) {
+    const info = await viv.images.get(image);
+    findings.push(
+      ...(await watchGrade({
+        viv,
+        task,
+        image: passed.images.graded,
+        grader: passed.images.grader,
+        workdir: task.environment.config.workdir ?? info.config.cwd ?? '/',
+        limits: limitsFor(task.environment.config, job),
+        lease: lease.id,
+        hostEnv,
+        signal,
+      })),
+    );
+  }
+  return findings;
+}
+
+function toRun(result: TrialResult): ValidationRun {
+  const { vivarium, verifier_result, exception_info } = result;
+  const memory = memoryOf(vivarium.treatment);
+  return {
+    agent: result.agent_info.name === 'oracle' ? 'oracle' : 'nop',
+    outcome: vivarium.outcome,
+    rewards: verifier_result?.rewards ?? null,
+    message: exception_info?.exception_message ?? vivarium.verification?.rewardError ?? null,
+    agentMs: vivarium.timings.agentMs,
+    testMs: vivarium.timings.testMs,
+    memoryPeakBytes: memory.peak,
+    memoryLimitBytes: memory.limit,
+  };
+}
+
+/** What the node says of the agent's sandbox; a node that says nothing is no error. */
+function memoryOf(treatment: unknown): { peak: number | null; limit: number | null } {
+  const said = (treatment ?? {}) as Record<string, unknown>;
+  const number = (value: unknown) => (typeof value === 'number' && value > 0 ? value : null);
+  return { peak: number(said.memoryPeakBytes), limit: number(said.memoryLimitBytes) };
+}
+
+/** The states of the trials are of no use when their jobs are gone. */
+async function removeStates({ viv, id }: RunsOptions): Promise<void> {
+  const prefixes = ['oracle', 'nop'].map((agent) => `trial/${slug(`${id}-${agent}`, 60)}/`);
+  const images: Image[] = await collect(viv.images.list()).catch(() => []);
+  for (const { name } of images.filter((image) => prefixes.some((prefix) => image.name.startsWith(prefix)))) {
+    await viv.images.remove(name).catch((error: unknown) => {
+      if (VivError.from(error).fault !== 'infra' && VivError.from(error).code !== 'image_not_found') throw error;
+    });
+  }
+}
