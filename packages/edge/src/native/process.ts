@@ -2,7 +2,6 @@ import { checked, errnoName, errnoOf, libc, systemError } from './libc.ts';
 
 const POSIX_SPAWN_SETSIGDEF = 0x04;
 const POSIX_SPAWN_SETSIGMASK = 0x08;
-const POSIX_SPAWN_SETSID = 0x80;
 const WNOHANG = 1;
 const WALL = 0x40000000;
 /** Sizes of the opaque types of spawn.h and signal.h in glibc on x86-64. */
@@ -24,7 +23,7 @@ const waitCall = checked<[number, Buffer | null, number]>(
 );
 
 /**
- * Starts a program in a session of its own with default signals and only the given descriptors: `descriptors[i]`
+ * Starts a program with default signals and only the given descriptors, in our session: `descriptors[i]`
  * becomes descriptor i. posix_spawn(3) shares our memory until the exec, so the cost does not grow with this process
  * (Node's own spawn copies page tables). The caller waits for the child with `waitNow`.
  */
@@ -34,7 +33,7 @@ export function spawnProcess(path: string, argv: string[], env: string[], descri
   try {
     for (const [target, fd] of descriptors.entries()) actionsDup2(actions, fd, target);
     const pid = [0];
-    const errno = spawnCall(pid, path, actions, sessionAttributes, [...argv, null], [...env, null]);
+    const errno = spawnCall(pid, path, actions, spawnAttributes, [...argv, null], [...env, null]);
     if (errno !== 0) throw systemError('posix_spawn', path, errno);
     return pid[0]!;
   } finally {
@@ -72,12 +71,12 @@ export function decodeWaitStatus(status: number): { exitCode: number | null; sig
   return signal === 0 ? { exitCode: (status >> 8) & 0xff, signal: null } : { exitCode: null, signal };
 }
 
-const sessionAttributes = makeSessionAttributes();
+const spawnAttributes = makeSpawnAttributes();
 
-function makeSessionAttributes(): Buffer {
+function makeSpawnAttributes(): Buffer {
   const attributes = Buffer.alloc(SIZE.attributes);
   attributesInit(attributes);
-  attributesFlags(attributes, POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSID);
+  attributesFlags(attributes, POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK);
   attributesMask(attributes, Buffer.alloc(SIZE.signalSet));
   attributesDefault(attributes, Buffer.alloc(SIZE.signalSet, 0xff));
   return attributes;

@@ -120,6 +120,8 @@ export class Spawner {
     const child = spawn(process.execPath, ['--max-semi-space-size=2', main], {
       stdio: ['pipe', 'pipe', 'inherit'],
       env: { PATH: process.env.PATH ?? '' },
+      // A session of its own: a Ctrl-C in the terminal must not reach it, nor what it starts.
+      detached: true,
     });
     this.#child = child;
     child.stdout.setEncoding('utf8');

@@ -9,6 +9,6 @@ import { serveOperations } from './server.ts';
 serveOperations({ ...mountOperations, ...containerOperations }, process.stdin, process.stdout);
 process.stdin.on('end', () => process.exit(0));
 process.stdout.on('error', () => process.exit(0));
-// A Ctrl-C in the terminal goes to the whole process group; the server decides when we end.
+// Who ends all of a node's processes by a signal means the server, which decides when we end.
 process.on('SIGINT', () => undefined);
 process.on('SIGTERM', () => undefined);

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { readFileSync, readlinkSync } from 'node:fs';
+import { existsSync, readFileSync, readlinkSync } from 'node:fs';
 import { after, before, describe, test } from 'node:test';
 import { openShell, type Shell } from '../contract-shell.ts';
 import type { CellHandle } from '../driver.ts';
@@ -138,6 +138,10 @@ if (inMountNamespace(import.meta.filename)) {
 
     test('kernel files that tell of the host are masked, those that change it read-only', async () => {
       assert.equal(await output('cat /proc/interrupts /proc/keys /proc/timer_list 2>/dev/null'), '');
+      if (existsSync('/proc/acpi')) {
+        assert.match(await output('grep " /proc/acpi " /proc/self/mountinfo'), / ro,nosuid,nodev,noexec/);
+        assert.equal(await output('ls -A /proc/acpi; touch /proc/acpi/x 2>/dev/null || echo refused'), 'refused');
+      }
       assert.notEqual((await shell.run('echo 1 > /proc/sys/kernel/panic')).code, 0);
       assert.notEqual((await shell.run('echo 1 > /proc/sys/net/ipv4/ip_forward')).code, 0);
       assert.notEqual((await shell.run('echo h > /proc/sysrq-trigger')).code, 0);

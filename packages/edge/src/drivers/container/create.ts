@@ -44,7 +44,8 @@ async function build({ place, id, hostname, slot, layers, limits, scratchFrom }:
   try {
     mountRoot({ runDir, layers, userNamespace, scratch: paths.cell(runDir, id), target: rootfs });
     const namespacePath = `/proc/${process.pid}/fd/${userNamespace}`;
-    const config = ociConfig({ hostname, userNamespace: namespacePath, rootfs, init: paths.init(runDir), limits });
+    const [init, empty] = [paths.init(runDir), paths.empty(runDir)];
+    const config = ociConfig({ hostname, userNamespace: namespacePath, rootfs, init, empty, limits });
     writeFileSync(paths.config(runDir, id), JSON.stringify(config));
     listener = listenUnix(paths.socket(runDir, id), BACKLOG);
     const exit = await runCrun(place.crun, crunArguments(runDir, id), listener, group);

@@ -16,6 +16,7 @@ export function openDirectories({ runDir }: { runDir: string }): void {
   mkdirSync(temporary, { recursive: true });
   if (!isMounted(temporary)) mount('tmpfs', temporary, 'tmpfs', MS.NOSUID | MS.NODEV, TEMPORARY_OPTIONS);
   makeDirectory(paths.roots(runDir), 0o711);
+  makeDirectory(paths.empty(runDir), 0o555);
   for (const dir of [paths.sockets, paths.bundles, paths.crunState, paths.lowers]) makeDirectory(dir(runDir), 0o700);
 }
 

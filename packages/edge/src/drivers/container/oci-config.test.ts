@@ -6,7 +6,7 @@ import { ociConfig } from './oci-config.ts';
 
 type Config = {
   process: { noNewPrivileges: boolean; capabilities: Record<string, string[]> };
-  mounts: { destination: string; type: string; options: string[] }[];
+  mounts: { destination: string; type: string; source: string; options: string[] }[];
   linux: { namespaces: { type: string; path?: string }[]; maskedPaths: string[] };
 };
 
@@ -16,6 +16,7 @@ const config = ociConfig({
   userNamespace: '/proc/7/fd/9',
   rootfs: '/r',
   init: '/i',
+  empty: '/e',
   limits,
 }) as Config;
 
@@ -25,14 +26,14 @@ test('a cell has five namespaces by crun, and joins a user namespace of its own'
   assert.equal(config.linux.namespaces.find(({ type }) => type === 'user')!.path, '/proc/7/fd/9');
 });
 
-test('no host directory, no sysfs and no control groups are mounted, and the only file is read-only', () => {
+test('no sysfs, no control groups and nothing of the host are mounted but one file and an empty directory, read-only', () => {
   assert.ok(config.mounts.every(({ type }) => !['sysfs', 'cgroup', 'cgroup2'].includes(type)));
   const binds = config.mounts.filter(({ type }) => type === 'bind');
-  assert.deepEqual(
-    binds.map(({ destination }) => destination),
-    ['/dev/viv-init'],
-  );
-  assert.ok(binds[0]!.options.includes('ro'));
+  for (const { destination, source, options } of binds) {
+    assert.equal(source, destination === '/dev/viv-init' ? '/i' : '/e');
+    assert.ok(source === '/i' || destination.startsWith('/proc/'));
+    assert.ok(options.includes('ro'));
+  }
 });
 
 test('terminals and shared memory are limited', () => {

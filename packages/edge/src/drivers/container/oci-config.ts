@@ -1,3 +1,4 @@
+import { statSync } from 'node:fs';
 import type { Limits } from '@vivarium/protocol';
 import { KEPT_CAPABILITIES, NAMESPACED_CAPABILITIES } from './capability-set.ts';
 
@@ -22,7 +23,15 @@ const MASKED = [
 /** /proc/sys follows when PID 1 has set the sysctls of its namespaces (CONFIG). */
 const READONLY = ['/proc/bus', '/proc/fs', '/proc/irq', '/proc/sysrq-trigger'];
 
-export type OciOptions = { hostname: string; userNamespace: string; rootfs: string; init: string; limits: Limits };
+export type OciOptions = {
+  hostname: string;
+  userNamespace: string;
+  rootfs: string;
+  init: string;
+  /** An empty directory. */
+  empty: string;
+  limits: Limits;
+};
 
 /**
  * The OCI runtime configuration (runtime-spec 1.0) of a cell. PID 1 begins with every namespaced capability and no
@@ -32,7 +41,7 @@ export type OciOptions = { hostname: string; userNamespace: string; rootfs: stri
  * Never set a `sysctl` here: crun would write it through our own /proc, where each network namespace leaves entries of
  * the same names under one parent, and every later lookup there walks through all of them.
  */
-export function ociConfig({ hostname, userNamespace, rootfs, init, limits }: OciOptions): object {
+export function ociConfig({ hostname, userNamespace, rootfs, init, empty, limits }: OciOptions): object {
   const capabilities = [...new Set([...KEPT_CAPABILITIES, ...NAMESPACED_CAPABILITIES])];
   return {
     ociVersion: '1.0.0',
@@ -71,16 +80,34 @@ export function ociConfig({ hostname, userNamespace, rootfs, init, limits }: Oci
       },
       { destination: '/dev/mqueue', type: 'mqueue', source: 'mqueue', options: ['nosuid', 'noexec', 'nodev'] },
       { destination: INIT_INSIDE, type: 'bind', source: init, options: ['bind', 'ro', 'nosuid', 'nodev'] },
+      ...maskedDirectories().map((destination) => maskDirectory(destination, empty)),
     ],
     linux: {
       namespaces: [
         { type: 'user', path: userNamespace },
         ...['pid', 'mount', 'network', 'ipc', 'uts'].map((type) => ({ type })),
       ],
-      maskedPaths: MASKED,
+      maskedPaths: MASKED.filter((path) => !maskedDirectories().includes(path)),
       readonlyPaths: READONLY,
     },
   };
+}
+
+/**
+ * crun masks a directory with a new tmpfs. A file system more in each cell costs all: every memory group has a place
+ * for the caches of each file system of the machine (mm/shrinker.c). So directories are masked by one that is empty,
+ * read-only and owned by nobody inside.
+ */
+function maskDirectory(destination: string, empty: string): object {
+  return { destination, type: 'bind', source: empty, options: ['bind', 'ro', 'nosuid', 'nodev', 'noexec'] };
+}
+
+let directories: string[] | undefined;
+
+/** Which of the masked paths are directories on this kernel: a cell's own /proc has the same. */
+function maskedDirectories(): string[] {
+  directories ??= MASKED.filter((path) => statSync(path, { throwIfNoEntry: false })?.isDirectory());
+  return directories;
 }
 
 /**

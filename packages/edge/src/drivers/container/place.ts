@@ -56,6 +56,8 @@ export const paths = {
   lowers: (runDir: string) => `${runDir}/t/lower`,
   /** crun, bound read-only: elsewhere it makes such a binding itself each time and starts over from it (1.6 ms of CPU). */
   crun: (runDir: string) => `${runDir}/t/crun-binary`,
+  /** An empty directory, which masks those of /proc in all cells. */
+  empty: (runDir: string) => `${runDir}/t/empty`,
   /**
    * Our copy of viv-init: mapped users can reach it wherever the sources lie, a rebuild can't change it, and it may be
    * executed (/run often is mounted noexec).
