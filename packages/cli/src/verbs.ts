@@ -114,7 +114,7 @@ export const VERBS: readonly Verb[] = [
   {
     name: 'image',
     group: SERVER,
-    summary: 'list, import, inspect, remove images',
+    summary: 'build, list, import, inspect, remove images',
     load: () => import('./commands/image.ts'),
   },
   { name: 'key', group: SERVER, summary: 'list, create, remove API keys', load: () => import('./commands/key.ts') },

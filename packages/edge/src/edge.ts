@@ -1,5 +1,7 @@
 import type { Readable } from 'node:stream';
 import type {
+  BuildProgress,
+  BuildRequest,
   Capability,
   Change,
   Entry,
@@ -16,6 +18,7 @@ import type {
   PackRequest,
   ProcessInfo,
   Progress,
+  PruneReport,
   Sandbox,
   SandboxCreate,
   SandboxState,
@@ -37,6 +40,7 @@ export interface Edge {
   readonly ports: PortService;
   readonly leases: LeaseService;
   readonly images: ImageService;
+  readonly builds: BuildService;
   readonly info: InfoService;
 }
 
@@ -58,12 +62,12 @@ export interface SandboxService {
   kill(id: string): Promise<Sandbox>;
   pause(id: string): Promise<Sandbox>;
   resume(id: string): Promise<Sandbox>;
+  /** Ends every process but those of running commands with one of these labels; the other commands end as `canceled`. */
+  sweep(id: string, keepLabels: readonly string[]): Promise<{ ended: number }>;
   /** Resolves when the sandbox is in one of the states, or after waitMs with what it is then. */
   wait(id: string, states: SandboxState[], waitMs: number): Promise<Sandbox>;
   stats(id: string): Promise<Stats>;
   processes(id: string): Promise<ProcessInfo[]>;
-  /** Ends every process but those of running commands with one of these labels; the other commands end as `canceled`. */
-  sweep(id: string, keepLabels: readonly string[]): Promise<{ ended: number }>;
   changes(id: string): AsyncIterable<Change>;
   /** All or none. The same idempotency key returns the first forks. */
   fork(
@@ -233,6 +237,22 @@ export interface ImageService {
     body: AsyncIterable<Uint8Array>,
     signal: AbortSignal,
   ): AsyncIterable<Progress>;
+}
+
+export interface BuildService {
+  /**
+   * Makes an image from a Dockerfile; the context comes as a tar. The last line is `done`; errors are thrown: `dockerfile_invalid`,
+   * `build_failed`, `image_not_found`, `image_exists`, `invalid_archive`, `node_disk_full`. Nothing starts before the first `next()`;
+   * leaving the loop ends the build. What is left of it are the steps that were complete.
+   */
+  build(
+    request: BuildRequest,
+    body: AsyncIterable<Uint8Array>,
+    owner: Owner,
+    signal: AbortSignal,
+  ): AsyncIterable<BuildProgress>;
+  /** Removes cached steps that nothing uses now. */
+  prune(): Promise<PruneReport>;
 }
 
 export interface InfoService {

@@ -4,6 +4,7 @@ import { type Clock, createIdSource, Deadlines, type Random, systemClock, system
 import type { ImageStore } from '@vivarium/layers/store.ts';
 import type { Logger } from 'pino';
 import type { Registry as PromRegistry } from 'prom-client';
+import { Builds } from './builds/service.ts';
 import { Cell } from './cell/cell.ts';
 import type { Driver } from './drivers/driver.ts';
 import type { Edge } from './edge.ts';
@@ -85,6 +86,7 @@ export async function openEdge(options: EdgeOptions): Promise<OpenEdge> {
     ports: new Ports(context),
     leases,
     images: new Images(context),
+    builds: new Builds(context),
     info: new Info(context, options.version ?? '0.1.0'),
     adopted,
     drain: () => {

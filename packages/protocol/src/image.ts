@@ -14,6 +14,19 @@ export const Layer = z
   .openapi('Layer');
 export type Layer = z.infer<typeof Layer>;
 
+/** A command that says whether what an image is for works. Kept for whoever runs it; the node does not run it by itself. */
+export const Healthcheck = z
+  .strictObject({
+    test: z.array(z.string()).min(1).describe('["NONE"], ["CMD", program, argument, …] or ["CMD-SHELL", command]'),
+    intervalMs: z.number().int().min(0).optional(),
+    timeoutMs: z.number().int().min(0).optional(),
+    startPeriodMs: z.number().int().min(0).optional(),
+    startIntervalMs: z.number().int().min(0).optional(),
+    retries: z.number().int().min(0).optional(),
+  })
+  .openapi('Healthcheck');
+export type Healthcheck = z.infer<typeof Healthcheck>;
+
 export const ImageConfig = z
   .strictObject({
     env: Env.default({}),
@@ -22,6 +35,14 @@ export const ImageConfig = z
     entrypoint: z.array(z.string()).optional(),
     cmd: z.array(z.string()).optional(),
     labels: Labels.default({}),
+    shell: z.array(z.string()).min(1).optional().describe('of RUN in Dockerfiles that build on it'),
+    exposedPorts: z
+      .array(z.string().regex(/^\d{1,5}\/(tcp|udp|sctp)$/))
+      .max(1000)
+      .optional()
+      .describe('as a Dockerfile’s EXPOSE says; nothing is opened by it'),
+    stopSignal: z.string().max(32).optional(),
+    healthcheck: Healthcheck.optional(),
   })
   .openapi('ImageConfig');
 export type ImageConfig = z.infer<typeof ImageConfig>;

@@ -1,3 +1,4 @@
+export * from './build.ts';
 export * from './error.ts';
 export * from './error-codes.ts';
 export * from './exec.ts';

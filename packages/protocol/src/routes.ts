@@ -1,3 +1,4 @@
+import { BUILD_ROUTES } from './routes/builds.ts';
 import { EXEC_ROUTES } from './routes/execs.ts';
 import { FILE_ROUTES } from './routes/files.ts';
 import { IMAGE_ROUTES } from './routes/images.ts';
@@ -13,6 +14,7 @@ export const ROUTES = {
   ...EXEC_ROUTES,
   ...FILE_ROUTES,
   ...IMAGE_ROUTES,
+  ...BUILD_ROUTES,
   ...LEASE_ROUTES,
   ...KEY_ROUTES,
   ...NODE_ROUTES,

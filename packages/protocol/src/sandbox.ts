@@ -138,7 +138,7 @@ export const Sandbox = z
     lease: Id.nullable(),
     reach: z.array(Reach.omit({ headers: true })),
     overlay: z.array(ImageName),
-    network: z.literal('none'),
+    network: z.enum(['none', 'node']).describe('`node`: a step of a build that was given the node’s own network'),
     token: z
       .string()
       .optional()
@@ -161,6 +161,7 @@ export const Stats = z
     at: Time,
     cpuUsageUs: z.number(),
     cpuThrottledUs: z.number(),
+    cpuWantedUs: z.number().describe('used, and waited for because of its own limit'),
     memoryBytes: z.number(),
     memoryPeakBytes: z.number(),
     memoryLimitBytes: z.number(),

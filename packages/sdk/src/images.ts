@@ -1,5 +1,7 @@
+import type { PruneReport } from '@vivarium/protocol/build.ts';
 import type { Image, ImageImportInput, Progress } from '@vivarium/protocol/image.ts';
 import { VivError } from '@vivarium/protocol/viv-error.ts';
+import { type BuildOptions, runBuild } from './build-request.ts';
 import { type ByteStream, type Bytes, toBase64, toBytes } from './bytes.ts';
 import type { Context } from './context.ts';
 import { ndjson } from './ndjson.ts';
@@ -33,6 +35,23 @@ export class Images {
   /** `image_in_use` while sandboxes live on it. */
   async remove(name: string): Promise<void> {
     await this.#context.http.json('DELETE', `/v1/images/${encodeURIComponent(name)}`);
+  }
+
+  /**
+   * Makes an image from a Dockerfile; steps that were made before are not made again. A step that fails is `build_failed`: the message names
+   * file, line and instruction, `details.output` is the end of what it said. Nothing half-made stays.
+   *
+   * ```ts
+   * await viv.images.build({ name: 'app@1', ...(await packContext('./app')), onProgress });
+   * ```
+   */
+  build(options: BuildOptions): Promise<Image> {
+    return runBuild(this.#context.http, options);
+  }
+
+  /** Removes the cached steps of builds. Built images keep their layers. */
+  prune(): Promise<PruneReport> {
+    return this.#context.http.json('POST', '/v1/builds/prune');
   }
 
   /** Makes the base image unless it is there (about a minute, once per node). */

@@ -1,3 +1,4 @@
+import { buildHandlers } from './builds.ts';
 import type { AllHandlers } from './call.ts';
 import { execHandlers } from './execs.ts';
 import { fileHandlers } from './files.ts';
@@ -13,6 +14,7 @@ export const HANDLERS: AllHandlers = {
   ...execHandlers,
   ...fileHandlers,
   ...imageHandlers,
+  ...buildHandlers,
   ...leaseHandlers,
   ...keyHandlers,
   ...nodeHandlers,

@@ -32,6 +32,7 @@ function makeView(edge: Edge, owner: string): Edge {
     ports: guarded(edge.ports, check),
     leases: ownLeases(edge.leases, owner),
     images: edge.images,
+    builds: edge.builds,
     info: edge.info,
   };
 }

@@ -1,11 +1,24 @@
 import { connect } from 'node:net';
 import type { Duplex } from 'node:stream';
-import type { Edge, InfoService, LeaseService, Owner, PortService } from '@vivarium/edge/edge.ts';
+import type { BuildService, Edge, InfoService, LeaseService, Owner, PortService } from '@vivarium/edge/edge.ts';
 import { type Lease, type LeaseCreate, VivError } from '@vivarium/protocol';
 import { FakeExecs } from './fake-execs.ts';
 import { FakeFiles } from './fake-files.ts';
 import { FakeImages } from './fake-images.ts';
 import { AT, FakeSandboxes, fakeId } from './fake-sandboxes.ts';
+
+const CALM: Pressure = {
+  cpus: 2,
+  loadAvg: [0, 0, 0],
+  cpuTotalMs: 1,
+  cpuBusyMs: 0,
+  cpuStealMs: 0,
+  cpuBusyPct: 0,
+  stealPct: 0,
+  memAvailableBytes: 1,
+  memTotalBytes: 1,
+  psi: null,
+};
 
 /** A node without a node: enough behaviour to prove what the API server does with one. Tests only. */
 export class FakeEdge implements Edge {
@@ -15,6 +28,12 @@ export class FakeEdge implements Edge {
   readonly ports = new FakePorts(this.sandboxes);
   readonly leases = new FakeLeases();
   readonly images = new FakeImages();
+  readonly builds: BuildService = {
+    async *build() {
+      throw new VivError('unsupported', 'no builds here');
+    },
+    prune: async () => ({ removed: [], bytes: 0 }),
+  };
   readonly info: InfoService = {
     node: async () => ({
       id: 'n1',
@@ -24,7 +43,8 @@ export class FakeEdge implements Edge {
       execs: { running: 0, total: 0 },
       memory: { totalBytes: 2, availableBytes: 1, serverRssBytes: 1 },
       disk: { totalBytes: 2, freeBytes: 1 },
-      capabilities: [],
+      pressure: CALM,
+    capabilities: [],
     }),
     capabilities: async () => [],
     metrics: async () => '# edge metrics\n',

@@ -9,6 +9,7 @@ import { note, print, printJson, table } from '../console.ts';
 import { withServer } from '../one.ts';
 import { ProgressLine } from '../progress.ts';
 import { collectEnv, formatAge, formatBytes } from '../units.ts';
+import { defineBuild } from './image-build.ts';
 
 type Json = ConnectionOptions & { json?: boolean };
 type ImportFlags = Json & {
@@ -57,6 +58,18 @@ export function define(command: Command): void {
           await viv.images.remove(name);
           print(name);
         }
+      }),
+    );
+  defineBuild(command);
+  command
+    .command('prune')
+    .description('remove the cached steps of builds; built images stay')
+    .option('--json', 'print what was removed as JSON')
+    .action((flags: Json) =>
+      withServer(flags, async (viv) => {
+        const report = await viv.images.prune();
+        if (flags.json) printJson(report);
+        else note(`${report.removed.length} steps removed, ${formatBytes(report.bytes)} freed`);
       }),
     );
   defineImport(command);

@@ -29,6 +29,8 @@ export type CellSpec = {
   limits: Limits;
   /** Default environment of every command (image config, then the sandbox's own). */
   env: Record<string, string>;
+  /** `node`: the node's own network, for steps of builds; else a loopback device and nothing more. */
+  network?: 'none' | 'node';
   /** Scratch to start from: the snapshot of another sandbox's scratch (fork), else empty. */
   scratchFrom?: string;
 };
@@ -54,10 +56,10 @@ export interface CellHandle {
   placeCommand(execId: string, guestPid: number): Promise<CommandGroup | null>;
   /** Finds the group again after an edge restart. */
   findCommand(execId: string): Promise<CommandGroup | null>;
-  pause(): Promise<void>;
-  resume(): Promise<void>;
   /** SIGKILL to every process but PID 1 and those of the named commands; resolves when they are gone, with how many there were. */
   endProcesses(keepExecs: readonly string[]): Promise<number>;
+  pause(): Promise<void>;
+  resume(): Promise<void>;
   usage(): Promise<Usage>;
   /** What was hit so far. Synchronous and cheap: it is read at the start and the end of every command. Null when the host can't tell. */
   counters(): Counters | null;
@@ -107,7 +109,7 @@ export type Counters = {
 };
 
 /** Stats without what only the edge knows, plus counters to tell why a command died. */
-export type Usage = Omit<Stats, 'at' | 'execsRunning' | 'execsTotal'> & {
+export type Usage = Omit<Stats, 'at' | 'cpuWantedUs' | 'execsRunning' | 'execsTotal'> & {
   /** How often the pids limit refused a fork, as far as the kernel says. */
   pidsDenied: number;
 };

@@ -38,6 +38,8 @@ async function adoptOne(context: EdgeContext, row: SandboxRow): Promise<boolean>
   try {
     if (row.state === 'creating' || !row.record) return forgetCreate(box);
     await takeOver(box);
+    // The process that ran the build is gone.
+    if (row.builder) await endBox(box, 'killed', 'the build was cut short');
     return true;
   } catch (thrown) {
     const error = VivError.from(thrown);

@@ -10,8 +10,8 @@ import { acquireLayers } from './layers.ts';
 import { releaseKey } from './release-key.ts';
 import { armTimeouts } from './timeouts.ts';
 
-/** What a fork starts from: another sandbox's scratch. */
-export type Origin = { scratchFrom: string };
+/** What no request can ask for: a fork starts from another sandbox's scratch; a step of a build may have the node's network. */
+export type Origin = { scratchFrom?: string; builder?: NonNullable<SandboxRow['builder']> };
 
 /** Writes the sandbox down, boots it, and returns it running. On an error nothing of it is left but its row and journal. */
 export async function createBox(
@@ -21,7 +21,7 @@ export async function createBox(
   idempotency?: Idempotency,
   origin?: Origin,
 ): Promise<Box> {
-  const box = writeDown(context, request, owner, idempotency);
+  const box = writeDown(context, request, owner, idempotency, origin);
   const began = context.clock.monotonicMs();
   const booting = context.createGate.run(() => boot(box, origin));
   box.creating = booting.then(
@@ -44,8 +44,10 @@ function writeDown(
   request: SandboxCreate,
   owner: Owner,
   idempotency: Idempotency | undefined,
+  origin: Origin | undefined,
 ): Box {
   const row = newRow(context, request, owner);
+  if (origin?.builder) row.builder = origin.builder;
   const { registry, clock, files } = context;
   registry.transaction(() => {
     registry.sandboxes.insert(row);
@@ -79,7 +81,15 @@ async function boot(box: Box, origin: Origin | undefined): Promise<void> {
     const layers = await acquireLayers(box);
     checkStillCreating(box);
     const { id, limits, env } = row;
-    const spec = { id, hostname: row.name ?? id, layers, limits, env, ...origin };
+    const spec = {
+      id,
+      hostname: row.name ?? id,
+      layers,
+      limits,
+      env,
+      network: row.builder?.network ?? 'none',
+      ...(origin?.scratchFrom === undefined ? {} : { scratchFrom: origin.scratchFrom }),
+    };
     await driver.prepare(spec);
     checkStillCreating(box);
     box.handle = await driver.start(spec);

@@ -21,6 +21,8 @@ export type SandboxRow = {
   onTimeout: 'kill' | 'pause';
   lease: string | null;
   reach: Reach[];
+  /** It is a step of a build: it ends with the process that runs the build, and may have the node's network. */
+  builder?: { network: 'none' | 'node' };
   /** For direct traffic. */
   token: string;
   createdAt: number;
@@ -60,7 +62,7 @@ export function toSandbox(row: SandboxRow, withToken = false): Sandbox {
     lease: row.lease,
     reach: row.reach.map(({ headers: _, ...rest }) => rest),
     overlay: row.overlay ?? [],
-    network: 'none',
+    network: row.builder?.network ?? 'none',
     ...(withToken ? { token: row.token } : {}),
   };
 }

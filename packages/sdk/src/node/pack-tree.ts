@@ -16,9 +16,28 @@ export function packTree(
   { onProgress = () => {}, owners = false }: { onProgress?: (progress: TreeProgress) => void; owners?: boolean } = {},
 ): AsyncIterable<Uint8Array> {
   const pack = tar.pack();
+  packInto(pack, path, { onProgress, owners });
+  return pack as unknown as AsyncIterable<Uint8Array>;
+}
+
+export type PackOptions = {
+  onProgress?: (progress: TreeProgress) => void;
+  owners?: boolean;
+  /** Leaves out a path (relative, with `/`), with all in it. */
+  skip?: (path: string, isDirectory: boolean) => boolean;
+};
+
+/** Fills a pack with a tree, then with what `last` adds, and ends it. Errors end the pack. */
+export function packInto(
+  pack: tar.Pack,
+  path: string,
+  { onProgress = () => {}, owners = false, skip = () => false }: PackOptions,
+  last: () => Promise<void> = async () => {},
+): void {
   const progress = { entries: 0, bytes: 0 };
   const add = async (from: string, name: string): Promise<void> => {
     const stat = await lstat(from);
+    if (skip(name, stat.isDirectory())) return;
     const header = {
       name,
       mode: stat.mode & 0o7777,
@@ -43,11 +62,11 @@ export function packTree(
   };
   lstat(path)
     .then((stat) => add(path, stat.isDirectory() ? '' : basename(path)))
+    .then(last)
     .then(
       () => pack.finalize(),
       (error: Error) => pack.destroy(error),
     );
-  return pack as unknown as AsyncIterable<Uint8Array>;
 }
 
 /** A file that shrinks while it is read ends the transfer with an error rather than shift all that follows. */

@@ -25,6 +25,8 @@ const Schema = z.looseObject({
   layers: z.array(z.string()),
   limits: z.custom<Limits>((value) => typeof value === 'object' && value !== null),
   env: z.record(z.string(), z.string()),
+  /** Absent: none. */
+  network: z.literal('node').optional(),
 });
 export type ContainerRecord = z.infer<typeof Schema> & { hierarchy: Hierarchy };
 

@@ -59,7 +59,8 @@ export class ContainerCell implements CellHandle {
   }
 
   guestConfig(): GuestConfig {
-    return guestConfig(this.record.limits, this.record.env);
+    const { limits, env, network } = this.record;
+    return guestConfig(limits, env, network ?? 'none');
   }
 
   placeCommand(execId: string, guestPid: number): Promise<CommandGroup> {
@@ -70,11 +71,11 @@ export class ContainerCell implements CellHandle {
     return findCommand(this.#group, execId);
   }
 
-  pause(): Promise<void> {
   endProcesses(keepExecs: readonly string[]): Promise<number> {
     return endProcesses(this.#group, this.record.pid, keepExecs);
   }
 
+  pause(): Promise<void> {
     return freeze(this.#group, true);
   }
 

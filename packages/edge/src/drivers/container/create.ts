@@ -1,4 +1,4 @@
-import { chownSync, closeSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { chownSync, closeSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, dirname } from 'node:path';
 import { VivError } from '@vivarium/protocol';
 import { CellGroup } from '../../limits/cell-group.ts';
@@ -32,7 +32,8 @@ export async function createCell(params: CreateCell): Promise<CreatedCell> {
   }
 }
 
-async function build({ place, id, hostname, slot, layers, limits, scratchFrom }: CreateCell): Promise<CreatedCell> {
+async function build(params: CreateCell): Promise<CreatedCell> {
+  const { place, id, hostname, slot, layers, limits, scratchFrom, network } = params;
   const { runDir } = place;
   const subvolume = makeScratch(runDir, id, slot, limits.diskMiB * MIB, scratchFrom);
   const group = new CellGroup(place.hierarchy, id);
@@ -45,7 +46,8 @@ async function build({ place, id, hostname, slot, layers, limits, scratchFrom }:
     mountRoot({ runDir, layers, userNamespace, scratch: paths.cell(runDir, id), target: rootfs });
     const namespacePath = `/proc/${process.pid}/fd/${userNamespace}`;
     const [init, empty] = [paths.init(runDir), paths.empty(runDir)];
-    const config = ociConfig({ hostname, userNamespace: namespacePath, rootfs, init, empty, limits });
+    const resolvConf = network === 'node' ? writeResolvConf(runDir) : undefined;
+    const config = ociConfig({ hostname, userNamespace: namespacePath, rootfs, init, empty, limits, resolvConf });
     writeFileSync(paths.config(runDir, id), JSON.stringify(config));
     listener = listenUnix(paths.socket(runDir, id), BACKLOG);
     const exit = await runCrun(place.crun, crunArguments(runDir, id), listener, group);
@@ -61,6 +63,15 @@ async function build({ place, id, hostname, slot, layers, limits, scratchFrom }:
   group.limit(limits);
   tidyAfterStart(runDir, id);
   return { pid, startTime, subvolume };
+}
+
+/** How the node finds names, as it is now. */
+function writeResolvConf(runDir: string): string {
+  const path = paths.resolvConf(runDir);
+  const content = existsSync('/etc/resolv.conf') ? readFileSync('/etc/resolv.conf') : '';
+  writeFileSync(`${path}.new`, content, { mode: 0o644 });
+  renameSync(`${path}.new`, path);
+  return path;
 }
 
 function makeScratch(runDir: string, id: string, slot: number, limitBytes: number, from?: string): number {

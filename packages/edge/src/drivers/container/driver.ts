@@ -128,6 +128,7 @@ export class ContainerDriver implements Driver {
       slot,
       layers: spec.layers.map(({ path }) => path),
       limits: spec.limits,
+      network: spec.network ?? 'none',
       ...(spec.scratchFrom === undefined ? {} : { scratchFrom: spec.scratchFrom }),
     };
     for (let attempt = 1; ; attempt++) {
@@ -153,6 +154,7 @@ export class ContainerDriver implements Driver {
       layers: spec.layers.map(({ path }) => path),
       limits: spec.limits,
       env: spec.env,
+      ...(spec.network === 'node' ? { network: spec.network } : {}),
     };
     return new ContainerCell(record, this.#context(spec.id, slot));
   }

@@ -14,18 +14,18 @@ export const INOTIFY_WATCHES = 65_536;
 const SYSCTLS = {
   'user.max_inotify_instances': `${INOTIFY_INSTANCES}`,
   'user.max_inotify_watches': `${INOTIFY_WATCHES}`,
-  // Ports below 1,024 need no root where the network is the sandbox's own.
-  'net.ipv4.ip_unprivileged_port_start': '0',
 };
+/** Ports below 1,024 need no root where the network is the sandbox's own. */
+const NETWORK_SYSCTLS = { 'net.ipv4.ip_unprivileged_port_start': '0' };
 
 /** What PID 1 does to itself, for good, before it takes the first command. */
-export function guestConfig(limits: Limits, env: Record<string, string>): GuestConfig {
+export function guestConfig(limits: Limits, env: Record<string, string>, network: 'none' | 'node'): GuestConfig {
   const nofile = BigInt(Math.min(limits.nofile, nofileHardLimit()));
   return {
     seccomp: seccompProgram(),
     capKeep: keptCapabilityMask(),
     unshareCgroup: true,
-    sysctls: SYSCTLS,
+    sysctls: network === 'node' ? SYSCTLS : { ...SYSCTLS, ...NETWORK_SYSCTLS },
     readonlySysctls: true,
     env,
     rlimits: [{ resource: RLIMIT_NOFILE, soft: nofile, hard: nofile }],

@@ -31,6 +31,8 @@ export type OciOptions = {
   /** An empty directory. */
   empty: string;
   limits: Limits;
+  /** Present: the cell is in the network namespace of the node, with this file as its /etc/resolv.conf. */
+  resolvConf?: string | undefined;
 };
 
 /**
@@ -41,7 +43,7 @@ export type OciOptions = {
  * Never set a `sysctl` here: crun would write it through our own /proc, where each network namespace leaves entries of
  * the same names under one parent, and every later lookup there walks through all of them.
  */
-export function ociConfig({ hostname, userNamespace, rootfs, init, empty, limits }: OciOptions): object {
+export function ociConfig({ hostname, userNamespace, rootfs, init, empty, limits, resolvConf }: OciOptions): object {
   const capabilities = [...new Set([...KEPT_CAPABILITIES, ...NAMESPACED_CAPABILITIES])];
   return {
     ociVersion: '1.0.0',
@@ -80,12 +82,22 @@ export function ociConfig({ hostname, userNamespace, rootfs, init, empty, limits
       },
       { destination: '/dev/mqueue', type: 'mqueue', source: 'mqueue', options: ['nosuid', 'noexec', 'nodev'] },
       { destination: INIT_INSIDE, type: 'bind', source: init, options: ['bind', 'ro', 'nosuid', 'nodev'] },
+      ...(resolvConf === undefined
+        ? []
+        : [
+            {
+              destination: '/etc/resolv.conf',
+              type: 'bind',
+              source: resolvConf,
+              options: ['bind', 'ro', 'nosuid', 'nodev', 'noexec'],
+            },
+          ]),
       ...maskedDirectories().map((destination) => maskDirectory(destination, empty)),
     ],
     linux: {
       namespaces: [
         { type: 'user', path: userNamespace },
-        ...['pid', 'mount', 'network', 'ipc', 'uts'].map((type) => ({ type })),
+        ...['pid', 'mount', 'ipc', 'uts', ...(resolvConf === undefined ? ['network'] : [])].map((type) => ({ type })),
       ],
       maskedPaths: MASKED.filter((path) => !maskedDirectories().includes(path)),
       readonlyPaths: READONLY,

@@ -19,6 +19,7 @@ export type CreateCell = {
   /** Lowest first. */
   layers: string[];
   limits: Limits;
+  network: 'none' | 'node';
   scratchFrom?: string;
 };
 
@@ -45,6 +46,8 @@ export const paths = {
   roots: (runDir: string) => `${runDir}/t/r`,
   root: (runDir: string, id: string) => `${runDir}/t/r/${id}`,
   bundles: (runDir: string) => `${runDir}/t/b`,
+  /** The node's, for cells that have its network. */
+  resolvConf: (runDir: string) => `${runDir}/t/resolv.conf`,
   /** crun's configuration, its messages, and the pid it reports, while it runs. */
   config: (runDir: string, id: string) => `${runDir}/t/b/${id}.json`,
   log: (runDir: string, id: string) => `${runDir}/t/b/${id}.log`,

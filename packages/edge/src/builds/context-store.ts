@@ -1,0 +1,109 @@
+import { createHash } from 'node:crypto';
+import { createReadStream } from 'node:fs';
+import { type FileHandle, open } from 'node:fs/promises';
+import { join } from 'node:path';
+import { type FileNode, FileTree } from '@vivarium/builder';
+import { decompressed } from '@vivarium/layers/importers/compression.ts';
+import { VivError } from '@vivarium/protocol';
+import type { TarEntry } from '../files/tar/tar-entry.ts';
+import { readTar } from '../files/tar/tar-reader.ts';
+import { beneath } from '../files/unarchive.ts';
+
+/** Bounds of one build context; each is named in the error it causes. */
+export const CONTEXT_LIMITS = { entries: 500_000, bytes: 32 * 1024 ** 3, linkBytes: 4096 };
+
+/**
+ * Takes a build context in: names, modes and digests are kept in memory, the contents of all files in one file in `directory`. Nothing of it
+ * gets a path on this machine, so no name and no link in it can lead anywhere. Owners don't matter: all is root's, as in Docker.
+ * Throws `invalid_archive`, `path_escapes`, `payload_too_large`, `node_disk_full`.
+ */
+export async function receiveContext(
+  body: AsyncIterable<Uint8Array>,
+  directory: string,
+  signal: AbortSignal,
+): Promise<FileTree> {
+  const path = join(directory, 'context');
+  const file = await open(path, 'wx', 0o600);
+  try {
+    return await new Reception(path, file, signal).take(body);
+  } catch (thrown) {
+    const { code } = thrown as NodeJS.ErrnoException;
+    if (code === 'ENOSPC' || code === 'EDQUOT')
+      throw new VivError('node_disk_full', 'no space left for the build context; nothing was kept', { cause: thrown });
+    throw thrown;
+  } finally {
+    await file.close();
+  }
+}
+
+class Reception {
+  readonly #path: string;
+  readonly #file: FileHandle;
+  readonly #signal: AbortSignal;
+  readonly #tree = new FileTree();
+  #bytes = 0;
+
+  constructor(path: string, file: FileHandle, signal: AbortSignal) {
+    this.#path = path;
+    this.#file = file;
+    this.#signal = signal;
+  }
+
+  async take(body: AsyncIterable<Uint8Array>): Promise<FileTree> {
+    for await (const { entry, content } of readTar(decompressed(body))) {
+      this.#signal.throwIfAborted();
+      if (this.#tree.size >= CONTEXT_LIMITS.entries) throw tooLarge('entries', CONTEXT_LIMITS.entries);
+      if (this.#bytes + entry.size > CONTEXT_LIMITS.bytes) throw tooLarge('bytes', CONTEXT_LIMITS.bytes);
+      const name = beneath(entry.name)?.toString('latin1').slice(2);
+      if (name !== undefined) this.#tree.set(name, await this.#node(entry, content));
+    }
+    return this.#tree;
+  }
+
+  async #node(entry: TarEntry, content: AsyncIterable<Uint8Array>): Promise<FileNode> {
+    const { type, mode, mtimeNs } = entry;
+    const plain = { mode, uid: 0, gid: 0, mtimeNs, size: 0, link: '', digest: '', read: nothing };
+    if (type === 'dir') return { ...plain, type };
+    if (type === 'symlink') return { ...plain, type, link: entry.link.toString('latin1') };
+    if (type === 'link') return this.#linked(entry);
+    const start = this.#bytes;
+    const digest = createHash('sha256');
+    for await (const chunk of content) {
+      digest.update(chunk);
+      await this.#file.write(chunk, 0, chunk.length, this.#bytes);
+      this.#bytes += chunk.length;
+    }
+    return {
+      ...plain,
+      type,
+      size: entry.size,
+      digest: digest.digest('hex'),
+      read: reader(this.#path, start, entry.size),
+    };
+  }
+
+  /** A hard link is another name of a file that came before. */
+  #linked(entry: TarEntry): FileNode {
+    const target = beneath(entry.link)?.toString('latin1').slice(2);
+    const node = target === undefined ? undefined : this.#tree.get(target);
+    if (node?.type === 'file') return node;
+    throw new VivError(
+      'invalid_archive',
+      `archive entry "${entry.name}" is a link to "${entry.link}", which is not in it`,
+    );
+  }
+}
+
+function reader(path: string, start: number, size: number): () => AsyncIterable<Uint8Array> {
+  if (size === 0) return nothing;
+  return () => createReadStream(path, { start, end: start + size - 1, highWaterMark: 256 * 1024 });
+}
+
+async function* nothing(): AsyncGenerator<Uint8Array> {}
+
+function tooLarge(what: 'entries' | 'bytes', maximum: number): VivError {
+  return new VivError('payload_too_large', `the build context has more than ${maximum} ${what}`, {
+    details: { maximum, limit: `context ${what}` },
+    hint: 'Leave out with .dockerignore what the build does not need.',
+  });
+}

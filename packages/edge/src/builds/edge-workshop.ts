@@ -1,0 +1,171 @@
+import type { Base, FileTree, Step, Workshop } from '@vivarium/builder';
+import { type BuildRequest, type Image, type ImageMap, ImageName, VivError } from '@vivarium/protocol';
+import type { Owner } from '../edge.ts';
+import type { Box } from '../lifecycle/box.ts';
+import type { EdgeContext } from '../lifecycle/context.ts';
+import { commitBox, withBuilderBox } from './builder-box.ts';
+import { copyInto } from './copy-step.ts';
+import { readFiles } from './image-files.ts';
+import { mapped } from './image-map.ts';
+import { idsOf } from './owner.ts';
+import { Placing } from './placing.ts';
+import { type RunOptions, runIn } from './run-step.ts';
+import { scratchImage } from './scratch-image.ts';
+import { baseOf, type StepCache } from './step-cache.ts';
+
+const CREATED_BY_MAX = 300;
+
+export type WorkshopOptions = {
+  context: EdgeContext;
+  cache: StepCache;
+  request: BuildRequest;
+  nodeMap: ImageMap;
+  /** Id of the build, in the label of its sandboxes. */
+  build: string;
+  owner: Owner;
+  /** Of the monotonic clock. */
+  deadlineMs: number;
+  onOutput: RunOptions['onOutput'];
+  signal: AbortSignal;
+};
+
+/** Carries out the steps of one build on this node: a sandbox each, of the image before, packed into the next. */
+export class EdgeWorkshop implements Workshop {
+  readonly #options: WorkshopOptions;
+  /** Images of this build can't be removed meanwhile. */
+  readonly #holds: (() => void)[] = [];
+  /** Sandboxes that files are copied from, by image; they live until the build ends. */
+  readonly #sources = new Map<string, Promise<Box>>();
+  readonly #closing: (() => Promise<unknown>)[] = [];
+
+  constructor(options: WorkshopOptions) {
+    this.#options = options;
+  }
+
+  async base(reference: string): Promise<Base> {
+    const { context, request, nodeMap } = this.#options;
+    const name = mapped(reference, request.map, nodeMap) ?? reference;
+    if (!ImageName.safeParse(name).success || !context.images.has(name)) throw unknownImage(reference, name, context);
+    return baseOf(await this.#hold(name));
+  }
+
+  async scratch(): Promise<Base> {
+    return baseOf(await this.#hold(await scratchImage(this.#options.context.images, this.#options.signal)));
+  }
+
+  async perform(step: Step): Promise<{ base: Base; cached: boolean }> {
+    const { cache, request, signal } = this.#options;
+    const made = await cache.get(step.key, request.noCache, signal, (name) => this.#make(step, name));
+    await this.#hold(made.base.image);
+    return made;
+  }
+
+  async files(base: Base, sources: readonly string[]): Promise<FileTree> {
+    const box = await this.#source(base.image);
+    return readFiles(box.requireCell(), sources, this.#options.signal);
+  }
+
+  /** Ends the sandboxes it still has and lets go of its images. */
+  async close(): Promise<void> {
+    await Promise.allSettled(this.#closing.map((close) => close()));
+    for (const release of this.#holds) release();
+  }
+
+  async #make(step: Step, name: string): Promise<Image> {
+    const { action, parent } = step;
+    const network = action?.type === 'run' ? action.network : 'none';
+    return this.#inBox(parent.image, network, async (box) => {
+      const { signal } = this.#options;
+      const cell = box.requireCell();
+      const placing = new Placing(cell, signal);
+      for (const { path, user } of step.directories)
+        await placing.makeDirectories(Buffer.from(path, 'utf8').toString('latin1'), await idsOf(cell, user ?? '0:0'));
+      if (action?.type === 'copy') await copyInto(cell, action, signal).catch((thrown) => this.#explain(box, thrown));
+      if (action?.type === 'run') await runIn(box, action, this.#runOptions());
+      signal.throwIfAborted();
+      const exclude =
+        action?.type === 'run' ? [...action.mounts.map(({ target }) => literal(target)), ...RESOLV_CONF[network]] : [];
+      const createdBy = step.text.slice(0, CREATED_BY_MAX);
+      return commitBox(box, { name, createdBy, exclude, config: step.config, signal });
+    });
+  }
+
+  #runOptions(): RunOptions {
+    const { context, deadlineMs, request, onOutput, signal } = this.#options;
+    return { onOutput, signal, timeoutMs: deadlineMs - context.clock.monotonicMs(), buildMs: request.timeoutMs };
+  }
+
+  #inBox<T>(image: string, network: 'none' | 'node', work: (box: Box) => Promise<T>): Promise<T> {
+    const { context, request, owner, build, signal } = this.#options;
+    const { limits, timeoutMs } = request;
+    return withBuilderBox(context, { image, build, network, limits, timeoutMs, owner }, signal, work);
+  }
+
+  /** A sandbox that lives until the build ends. */
+  #source(image: string): Promise<Box> {
+    const known = this.#sources.get(image);
+    if (known) return known;
+    const opened = Promise.withResolvers<Box>();
+    const closed = Promise.withResolvers<void>();
+    const life = this.#inBox(image, 'none', (box) => {
+      opened.resolve(box);
+      return closed.promise;
+    });
+    life.catch(opened.reject);
+    opened.promise.catch(() => {});
+    this.#closing.push(() => {
+      closed.resolve();
+      return life;
+    });
+    this.#sources.set(image, opened.promise);
+    return opened.promise;
+  }
+
+  async #hold(name: string): Promise<Image> {
+    const { image, release } = await this.#options.context.images.acquire(name);
+    this.#holds.push(release);
+    return image;
+  }
+
+  /** What the file API says is the infrastructure's; a disk that a COPY fills is the build's. */
+  async #explain(box: Box, thrown: unknown): Promise<never> {
+    const error = VivError.from(thrown);
+    if (error.code === 'disk_full')
+      throw new VivError('build_failed', `its disk was full (diskMiB ${box.row.limits.diskMiB})`, { cause: error });
+    if (TASK_CODES.has(error.code))
+      throw new VivError('build_failed', error.message, { details: error.details, cause: error });
+    throw error;
+  }
+}
+
+/** What a COPY can meet in the image. */
+const TASK_CODES: ReadonlySet<string> = new Set([
+  'path_not_found',
+  'path_exists',
+  'path_escapes',
+  'is_directory',
+  'not_directory',
+  'not_regular_file',
+  'path_denied',
+  'invalid_archive',
+  'file_error',
+]);
+
+/** A mount point that was made for it is nothing of the step's. */
+const RESOLV_CONF = { none: [], node: ['/etc/resolv.conf'] };
+
+/** A pattern that matches this path only. */
+function literal(path: string): string {
+  return path.replace(/[*?[\]\\]/g, '\\$&');
+}
+
+function unknownImage(reference: string, name: string, context: EdgeContext): VivError {
+  const known = context.images.list().map((image) => image.name);
+  const what =
+    name === reference ? `there is no image ${reference}` : `${reference} is mapped to ${name}, which is not there`;
+  return new VivError('image_not_found', what, {
+    fault: 'task',
+    details: { reference, image: name, known: known.slice(0, 100) },
+    hint: `Map it to an image of this node (\`--map ${reference}=IMAGE\`, or image-map.json in the state directory), or import it: \`viv image import\`. There is ${known.slice(0, 10).join(', ') || 'no image yet'}.`,
+  });
+}

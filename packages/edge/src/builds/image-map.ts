@@ -1,0 +1,53 @@
+import { existsSync, readFileSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { ImageMap, VivError } from '@vivarium/protocol';
+import { pathPattern } from '@vivarium/protocol/path-pattern.ts';
+
+const FILE = 'image-map.json';
+const FILE_MAX = 1024 * 1024;
+
+/** The node's own map: what FROM names → an image of this node (`STATE/image-map.json`, an object). Read anew for each build. */
+export function readImageMap(stateDir: string): ImageMap {
+  const path = join(stateDir, FILE);
+  if (!existsSync(path)) return {};
+  const fail = (why: string, cause?: unknown) =>
+    new VivError('precondition_failed', `the node's ${FILE} can't be used: ${why}`, {
+      hint: 'It is one JSON object: {"python:3.12-slim": "base/debian@12", "debian:*": "base/debian@12"}.',
+      cause,
+    });
+  if (statSync(path).size > FILE_MAX) throw fail(`it is larger than ${FILE_MAX} bytes`);
+  let value: unknown;
+  try {
+    value = JSON.parse(readFileSync(path, 'utf8'));
+  } catch (cause) {
+    throw fail((cause as Error).message, cause);
+  }
+  const parsed = ImageMap.safeParse(value);
+  if (parsed.success) return parsed.data;
+  const [issue] = parsed.error.issues;
+  throw fail(`${issue?.path.join('.')}: ${issue?.message}`);
+}
+
+/** The image that maps (the first one wins) give a reference. Short and long forms are the same: `debian`, `docker.io/library/debian:latest`. Keys may have `*`. */
+export function mapped(reference: string, ...maps: readonly ImageMap[]): string | undefined {
+  const wanted = fullReference(reference);
+  for (const map of maps) {
+    const exact = Object.hasOwn(map, reference) ? map[reference] : undefined;
+    if (exact !== undefined) return exact;
+    for (const [key, image] of Object.entries(map)) {
+      if (fullReference(key) === wanted) return image;
+      if (key.includes('*') && pathPattern(fullReference(key))?.matches(wanted)) return image;
+    }
+  }
+  return undefined;
+}
+
+/** With registry, namespace and tag (distribution/reference). */
+function fullReference(reference: string): string {
+  const plain = reference.replace(/^docker:\/\//, '');
+  const [first] = plain.split('/');
+  const hasRegistry = plain.includes('/') && /[.:]|^localhost$/.test(first!);
+  const path = hasRegistry ? plain : `docker.io/${plain.includes('/') ? plain : `library/${plain}`}`;
+  const hasTag = /[:@][^/]*$/.test(path.slice(path.lastIndexOf('/')));
+  return hasTag ? path : `${path}:latest`;
+}
