@@ -1,6 +1,6 @@
-import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { type Image, type Vivarium, VivError } from '@vivarium/sdk';
+import type { Image, Vivarium } from '@vivarium/sdk';
+import { packContext } from '@vivarium/sdk/node';
 
 export type BuildOptions = {
   name: string;
@@ -13,11 +13,16 @@ export type BuildOptions = {
   onOutput: (text: string) => void;
 };
 
-/** STAND-IN until images.build is there: only `FROM image`. */
+/** Builds the image of a task's directory on the node; what its steps say goes to `onOutput`. */
 export async function buildImage(viv: Vivarium, options: BuildOptions): Promise<Image> {
-  const text = await readFile(join(options.context, options.dockerfile), 'utf8');
-  const lines = text.split('\n').filter((line) => line.trim() !== '' && !line.startsWith('#'));
-  const from = /^FROM\s+(\S+)$/.exec(lines[0] ?? '')?.[1];
-  if (from === undefined || lines.length > 1) throw new VivError('unsupported', 'Dockerfiles are not built yet');
-  return viv.images.get(options.map[from] ?? from);
+  const { context: directory, dockerfile, onOutput, ...request } = options;
+  return viv.images.build({
+    ...request,
+    ...(await packContext(directory, { dockerfile: join(directory, dockerfile) })),
+    onProgress: (event) => {
+      if (event.type === 'output') onOutput(event.text);
+      else if (event.type === 'step' && event.cached === null)
+        onOutput(`[${event.index}/${event.total}] ${event.instruction}\n`);
+    },
+  });
 }
