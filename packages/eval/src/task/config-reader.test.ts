@@ -255,6 +255,12 @@ test('what is not offered is refused, and the field named', () => {
   fails(server, 'task_refused', /environment\.mcp_servers\[0\]\.url/);
 });
 
+test('a black box needs an agent that is not root', () => {
+  const root = '[vivarium]\nisolation = "black_box"\n[agent]\nuser = "root"\n';
+  fails(root, 'task_invalid', /task\.toml:2: vivarium\.isolation: is "black_box", but the agent is root/);
+  fails(root.replace('"root"', '0'), 'task_invalid', /vivarium\.isolation/);
+});
+
 test('networks: public is narrowed with a warning, hosts without an allowlist are a contradiction', () => {
   assert.match(warningsOf('[verifier]\nnetwork_mode = "public"\n')[0]!, /verifier\.network_mode is "public"/);
   fails('[environment]\nnetwork_mode = "public"\nallowed_hosts = ["a.org"]\n', 'task_invalid', /allowed_hosts/);

@@ -14,11 +14,21 @@ export function refuse(task: TaskToml, toml: TomlFile, warnings: TaskWarning[]):
   const at = (field: string) => ({ file: toml.file, field, line: toml.lineOf([field]) });
 
   environment(task.environment ?? {}, 'environment');
+  isolation();
   network(task.agent ?? {}, 'agent');
   verifier(task.verifier ?? {}, 'verifier');
   for (const [n, step] of (task.steps ?? []).entries()) {
     network(step.agent ?? {}, `steps[${n}].agent`);
     verifier(step.verifier ?? {}, `steps[${n}].verifier`);
+  }
+
+  /** What `verify` would refuse later, as far as task.toml tells. */
+  function isolation(): void {
+    if (task.vivarium?.isolation !== 'black_box') return;
+    const users = [task.agent?.user, ...(task.steps ?? []).map((step) => step.agent?.user)];
+    if (!users.some((user) => user !== undefined && /^(root|0)(:|$)/.test(user))) return;
+    const message = 'is "black_box", but the agent is root, who reads and writes everything; name another agent.user';
+    throw taskInvalid(at('vivarium.isolation'), message);
   }
 
   function verifier(table: VerifierToml, field: string): void {
