@@ -1,4 +1,5 @@
-import { type JobEvent, type JobResult, runJob, type startJob, summaryLines } from '@vivarium/eval';
+import { randomBytes } from 'node:crypto';
+import { type JobEvent, type JobResult, runJob, type StartedJob, summaryLines } from '@vivarium/eval';
 import { localConnection } from '@vivarium/sdk/node/local-connection.ts';
 import { type ConnectionOptions, connect } from './connection.ts';
 import { note, print, printJson } from './console.ts';
@@ -12,7 +13,7 @@ type Output = ConnectionOptions & { quiet?: boolean; json?: boolean };
 
 /** Runs a job that has been started or read, shows how it goes, and prints what came out. */
 export async function runToEnd(
-  { directory, tasks }: Awaited<ReturnType<typeof startJob>>,
+  { directory, tasks }: StartedJob,
   flags: Output,
   warnings: readonly string[] = [],
 ): Promise<void> {
@@ -46,6 +47,11 @@ function report(result: JobResult, path: string, flags: Output): void {
   if (flags.json) return printJson(result);
   for (const line of summaryLines(result)) print(line);
   note(path);
+}
+
+/** Sorts by day, unique beyond any two machines that share a node. */
+export function newJobId(): string {
+  return `${new Date().toISOString().slice(0, 10)}-${randomBytes(6).toString('hex')}`;
 }
 
 /** The first Ctrl-C ends the job in good order, the second this process. */

@@ -9,13 +9,16 @@ export {
 export { findJob, findTrial, JobDirectory, listJobs } from './job/directory.ts';
 export type { JobEvent } from './job/event.ts';
 export type { JobPlan, PlannedTrial } from './job/plan.ts';
+export { startRegrade } from './job/regrade.ts';
+export { removeJob } from './job/remove.ts';
 export { gradedScore, type JobResult } from './job/result.ts';
 export { type LoadedTask, type RunOptions, runJob } from './job/run-job.ts';
 export { runnerOf } from './job/runner-lock.ts';
-export { reloadTasks, startJob } from './job/start.ts';
+export { reloadTasks, type StartedJob, startJob } from './job/start.ts';
 export { JobBoard } from './report/job-board.ts';
 export { outcomeLine, reasonText, rewardText, summaryLines } from './report/summary.ts';
 export { loadTask, loadTaskSet, resolveEnv, type Task, type TaskSet } from './task/index.ts';
+export { readChanges } from './trial/changes-file.ts';
 export { type Rewards, scoreOf, TRIAL_OUTCOMES, type TrialOutcome } from './trial/outcome.ts';
 export type { TrialResult } from './trial/result.ts';
 export {

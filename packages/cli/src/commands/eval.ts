@@ -1,10 +1,9 @@
-import { randomBytes } from 'node:crypto';
 import { resolve } from 'node:path';
 import { agentConfig, type JobRequest, startJob } from '@vivarium/eval';
 import { type Command, Option } from 'commander';
 import { bad } from '../complaint.ts';
 import type { ConnectionOptions } from '../connection.ts';
-import { JOBS_DIR, runToEnd } from '../job-run.ts';
+import { JOBS_DIR, newJobId, runToEnd } from '../job-run.ts';
 import { collectEnv, collectPair, parseCount, parseMiB, parseNumber } from '../units.ts';
 
 type Flags = ConnectionOptions & {
@@ -105,7 +104,7 @@ function jobRequest(path: string, flags: Flags): JobRequest {
   const stamp = new Date().toISOString().slice(0, 19).replace('T', '__').replaceAll(':', '-');
   return {
     path,
-    id: `${stamp.slice(0, 10)}-${randomBytes(6).toString('hex')}`,
+    id: newJobId(),
     jobName: flags.jobName ?? stamp,
     jobsDir: resolve(flags.jobsDir),
     agent: agentConfig(flags.agent, { ...(model && { model }), ...(env && { env }), ...(beside && { beside }) }),

@@ -1,10 +1,21 @@
-import { findJob, type JobDirectory, listJobs, outcomeLine, reloadTasks, runnerOf, summaryLines } from '@vivarium/eval';
+import {
+  findJob,
+  type JobDirectory,
+  listJobs,
+  outcomeLine,
+  reloadTasks,
+  removeJob,
+  runnerOf,
+  startRegrade,
+  summaryLines,
+} from '@vivarium/eval';
 import type { Command } from 'commander';
 import type { ConnectionOptions } from '../connection.ts';
 import { note, print, printJson, table } from '../console.ts';
-import { JOBS_DIR, runToEnd } from '../job-run.ts';
+import { JOBS_DIR, newJobId, runToEnd } from '../job-run.ts';
+import { withServer } from '../one.ts';
 import { trialTable } from '../trial-table.ts';
-import { formatAge } from '../units.ts';
+import { formatAge, parseCount } from '../units.ts';
 
 type Common = ConnectionOptions & { jobsDir: string; json?: boolean; quiet?: boolean };
 
@@ -17,6 +28,36 @@ export function define(command: Command): void {
     .option('-q, --quiet', 'no progress, the summary only')
     .option('--json', 'the job’s result as JSON at the end')
     .action(resume);
+  verb('regrade <job>', 'grade what its trials saved once more, as a new job; no agent runs')
+    .option('--tests <dir>', 'tests to use: DIR/TASK/tests, DIR/TASK or DIR (default: the tasks’ own as they are now)')
+    .option('-n, --concurrent <n>', 'trials at once', parseCount, 8)
+    .option('--job-name <name>', 'of the new job')
+    .option('-q, --quiet', 'no progress, the summary only')
+    .option('--json', 'the new job’s result as JSON at the end')
+    .action(regrade);
+  verb('rm <job...>', 'remove jobs with the states of their trials').action(remove);
+}
+
+type RegradeFlags = Common & { tests?: string; concurrent: number; jobName?: string };
+
+async function regrade(word: string, flags: RegradeFlags): Promise<void> {
+  const started = await startRegrade(findJob(flags.jobsDir, word), {
+    id: newJobId(),
+    tests: flags.tests ?? null,
+    concurrent: flags.concurrent,
+    jobName: flags.jobName,
+  });
+  await runToEnd(started, flags);
+}
+
+async function remove(words: string[], flags: Common): Promise<void> {
+  await withServer(flags, async (viv) => {
+    for (const word of words) {
+      const job = findJob(flags.jobsDir, word);
+      await removeJob(viv, job);
+      print(job.path);
+    }
+  });
 }
 
 function list(flags: Common): void {

@@ -1,12 +1,16 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { findTrial, reasonText, rewardText } from '@vivarium/eval';
+import { findTrial, readChanges, reasonText, rewardText } from '@vivarium/eval';
 import type { Command } from 'commander';
 import { bad } from '../complaint.ts';
 import type { ConnectionOptions } from '../connection.ts';
-import { note, print, printJson, table } from '../console.ts';
+import { interactive, note, print, printJson, printLine, table, visible } from '../console.ts';
+import { foreground } from '../foreground.ts';
 import { JOBS_DIR } from '../job-run.ts';
+import { withServer } from '../one.ts';
+import { LOGIN_SHELL } from '../shell.ts';
 import { formatSeconds } from '../units.ts';
+import { Exit } from '../verb-program.ts';
 
 type Common = ConnectionOptions & { jobsDir: string; json?: boolean };
 
@@ -14,6 +18,13 @@ export function define(command: Command): void {
   const verb = (words: string, text: string) =>
     command.command(words).description(text).option('-o, --jobs-dir <dir>', 'where jobs are kept', JOBS_DIR);
   verb('show <trial>', 'what came of a trial').option('--json', 'its result as JSON').action(show);
+  verb('open <trial>', 'a shell in the state that it ended in')
+    .option('-i, --interactive', 'connect standard input')
+    .option('--graded', 'as it was graded: without protected paths')
+    .option('--keep', 'do not end the sandbox afterwards')
+    .argument('[command...]', 'after `--`; default: a shell')
+    .action(open);
+  verb('diff <trial>', 'paths that the agent changed').option('--json', 'a line of JSON per path').action(diff);
   verb('logs <trial>', 'what agent and verifier wrote').action(logs);
 }
 
@@ -41,6 +52,40 @@ function show(word: string, flags: Common): void {
   ];
   if (reasonText(result)) rows.push(['reason', reasonText(result)]);
   print(table(['', ''], rows).split('\n').slice(1).join('\n'));
+}
+
+type OpenFlags = Common & { graded?: boolean; keep?: boolean; interactive?: boolean };
+
+async function open(word: string, argv: string[], flags: OpenFlags): Promise<void> {
+  const { name, result } = findTrial(flags.jobsDir, word);
+  const image = flags.graded ? result.vivarium.images.graded : result.vivarium.images.state;
+  if (image === null)
+    throw bad(`trial ${name} kept no state`, 'Refused trials and jobs with --no-keep-state have none.');
+  await withServer(flags, async (viv) => {
+    const lease = flags.keep ? undefined : await viv.lease(undefined, { graceS: 30 });
+    try {
+      const options = { image, labels: { 'viv.trial.open': name } };
+      const sandbox = await (lease ? lease.create(options) : viv.sandboxes.create(options));
+      const tty = argv.length === 0 && interactive.stdin && interactive.stdout;
+      const command = argv.length === 0 ? LOGIN_SHELL : argv;
+      const code = await foreground(sandbox, command, { tty, stdin: flags.interactive ?? argv.length === 0 });
+      if (flags.keep) note(`viv: kept ${sandbox.id}`);
+      throw new Exit(code);
+    } finally {
+      // Should this fail, the grace time does it.
+      await lease?.end().catch(() => {});
+    }
+  });
+}
+
+function diff(word: string, flags: Common): void {
+  const { name, job } = findTrial(flags.jobsDir, word);
+  const changes = readChanges(job.trialPath(name));
+  if (changes === null) throw bad(`trial ${name} kept no list of changes`);
+  for (const change of changes) {
+    if (flags.json) printLine(change);
+    else print(`${{ added: 'A', changed: 'C', deleted: 'D' }[change.change]}  ${visible(change.path)}`);
+  }
 }
 
 function logs(word: string, flags: Common): void {

@@ -56,8 +56,10 @@ export type JobDetails = {
   rerunSuspect: number;
   /** Keep each trial's state for `trial open` and `regrade`. */
   keepState: boolean;
-  /** Set for a job that grades another one's trials again. */
+  /** Directory of the job whose trials this one grades again; null: an ordinary job. */
   regradeOf: string | null;
+  /** Where that takes its tests from; null: from the tasks. */
+  regradeTests: string | null;
 };
 
 export const JOB_LIMITS = {
@@ -136,6 +138,7 @@ export function jobConfig(request: JobRequest): JobConfig {
       rerunSuspect: 0,
       keepState: true,
       regradeOf: null,
+      regradeTests: null,
       ...request.details,
     },
   };

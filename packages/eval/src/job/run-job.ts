@@ -4,19 +4,20 @@ import { type Vivarium, VivError } from '@vivarium/sdk';
 import { agentOf } from '../agent/index.ts';
 import type { Task } from '../task/index.ts';
 import type { TrialContext } from '../trial/context.ts';
-import { trialImage } from '../trial/image-name.ts';
 import { TrialStop } from '../trial/outcome.ts';
 import { TrialRecord } from '../trial/record.ts';
 import type { TrialResult } from '../trial/result.ts';
-import { runTrial } from '../trial/run-trial.ts';
+import type { TrialRun } from '../trial/run-trial.ts';
 import { TaskImages } from '../trial/task-images.ts';
+import { agentTrials } from './agent-trials.ts';
 import type { JobConfig } from './config.ts';
 import type { JobDirectory } from './directory.ts';
 import type { JobEvent } from './event.ts';
 import { writeJson } from './json-file.ts';
-import { endEarlierRun, endSandboxes, JobLease } from './lease.ts';
+import { endEarlierRun, JobLease } from './lease.ts';
 import type { PlannedTrial } from './plan.ts';
 import { ReadyQueue } from './ready-queue.ts';
+import { regradeTrials } from './regrade-trials.ts';
 import { type JobResult, jobResult } from './result.ts';
 import { withRetries } from './retry.ts';
 import { RunnerLock } from './runner-lock.ts';
@@ -32,6 +33,16 @@ export type RunOptions = {
 
 /** A task of the plan as it is now, or why it can't run. */
 export type LoadedTask = Task | VivError;
+
+/** What one job's trials are: an agent's work, or a grade of saved work. */
+export type TrialKind = {
+  /** Makes what all trials of the task need. */
+  prepare(task: Task): Promise<unknown>;
+  /** One try; every failure but an abort is in the result. */
+  attempt(run: TrialRun): Promise<TrialResult>;
+  /** Takes away what an earlier try left on the node. */
+  clear(planned: PlannedTrial, task: Task): Promise<void>;
+};
 
 /** Images that are made at once, beside the trials. */
 const BUILDS_AT_ONCE = 2;
@@ -50,27 +61,26 @@ export async function runJob(
   const job = directory.config;
   await endEarlierRun(options.viv, job.vivarium.id);
   await using lease = await JobLease.take(options.viv, job.vivarium.id);
-  const signal = options.signal ?? new AbortController().signal;
-  const images = new TaskImages({
-    viv: options.viv,
-    lease,
-    job,
-    signal,
-    onOutput: (task, text) => options.onEvent?.({ type: 'image', task: task.id, text }),
-  });
-  const context: TrialContext = {
-    viv: options.viv,
+  const context = contextOf(directory, job, lease, options);
+  const kind = job.vivarium.regradeOf === null ? agentTrials(context) : regradeTrials(context);
+  return new JobRun(directory, job, tasks, { context, kind, onEvent: options.onEvent ?? (() => {}) }).run();
+}
+
+function contextOf(directory: JobDirectory, job: JobConfig, lease: JobLease, options: RunOptions): TrialContext {
+  const { viv, connection, hostEnv = process.env, signal = new AbortController().signal, onEvent } = options;
+  const onOutput = (task: Task, text: string) => onEvent?.({ type: 'image', task: task.id, text });
+  return {
+    viv,
     lease,
     job,
     agent: agentOf(job.agents[0]!),
-    images,
+    images: new TaskImages({ viv, lease, job, signal, onOutput }),
     jobDir: directory.path,
     source: basename(job.datasets[0]!.path),
-    hostEnv: options.hostEnv ?? process.env,
-    connection: options.connection,
+    hostEnv,
+    connection,
     signal,
   };
-  return new JobRun(directory, job, tasks, context, options.onEvent ?? (() => {})).run();
 }
 
 class JobRun {
@@ -78,6 +88,7 @@ class JobRun {
   readonly #job: JobConfig;
   readonly #tasks: ReadonlyMap<string, LoadedTask>;
   readonly #context: TrialContext;
+  readonly #kind: TrialKind;
   readonly #onEvent: (event: JobEvent) => void;
   readonly #trials: PlannedTrial[];
   readonly #done = new Map<string, TrialResult>();
@@ -88,14 +99,14 @@ class JobRun {
     directory: JobDirectory,
     job: JobConfig,
     tasks: ReadonlyMap<string, LoadedTask>,
-    context: TrialContext,
-    onEvent: (event: JobEvent) => void,
+    options: { context: TrialContext; kind: TrialKind; onEvent: (event: JobEvent) => void },
   ) {
     this.#directory = directory;
     this.#job = job;
     this.#tasks = tasks;
-    this.#context = context;
-    this.#onEvent = onEvent;
+    this.#context = options.context;
+    this.#kind = options.kind;
+    this.#onEvent = options.onEvent;
     this.#trials = directory.plan.trials;
     this.#startedAt = directory.result?.started_at ?? new Date().toISOString();
     for (const result of directory.trialResults()) this.#done.set(result.trial_name, result);
@@ -132,7 +143,7 @@ class JobRun {
       for (const [path, trials] of left) {
         const task = this.#tasks.get(path);
         if (task && !(task instanceof VivError) && !this.#context.signal.aborted)
-          await this.#context.images.prepare(task).catch(() => {});
+          await this.#kind.prepare(task).catch(() => {});
         queue.add(trials);
       }
     };
@@ -182,8 +193,8 @@ class JobRun {
     if (again) this.#onEvent({ type: 'retry', trial: planned, message: earlierTries.at(-1)!.message });
     try {
       // An earlier try has left a directory, maybe a sandbox and images.
-      if (again || existsSync(dir)) await this.#clear(planned, task);
-      return await runTrial(this.#context, {
+      if (again || existsSync(dir)) await this.#kind.clear(planned, task);
+      return await this.#kind.attempt({
         planned,
         task,
         earlierTries,
@@ -194,17 +205,6 @@ class JobRun {
       const failure = VivError.from(error);
       if (FATAL.has(failure.code)) throw failure;
       return this.#stopped(planned, task.checksum, new TrialStop('infra_error', failure), earlierTries);
-    }
-  }
-
-  async #clear(planned: PlannedTrial, task: Task): Promise<void> {
-    const { viv, job } = this.#context;
-    await endSandboxes(viv, { 'viv.job': job.vivarium.id, 'viv.trial': planned.trial_name });
-    const parts = task.steps.length === 0 ? ['1'] : task.steps.map((_, index) => `step${index + 1}`);
-    for (const part of parts.flatMap((name) => [name, `${name}-graded`])) {
-      await viv.images.remove(trialImage(job.vivarium.id, planned.trial_name, part)).catch((error: unknown) => {
-        if (VivError.from(error).code !== 'image_not_found') throw error;
-      });
     }
   }
 

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import type { Sandbox } from '@vivarium/sdk';
 import { modelEnv, modelReach } from '../agent/model.ts';
 import type { PlannedTrial } from '../job/plan.ts';
+import { agentVariables } from '../task/agent-variables.ts';
 import { resolveEnv } from '../task/env.ts';
 import type { Task } from '../task/index.ts';
 import { collectLogs } from './collect.ts';
@@ -209,7 +210,11 @@ class Trial {
           step,
           workdir: this.#workdir,
           user: step.agent.user ?? undefined,
-          env: { ...modelEnv(job), ...resolveEnv(job.agents[0]!.env, hostEnv, '--ae') },
+          env: {
+            ...agentVariables(this.#task),
+            ...modelEnv(job),
+            ...resolveEnv(job.agents[0]!.env, hostEnv, '--ae'),
+          },
           timeoutMs: agentTimeoutMs(step, job),
           solutionEnv: resolveEnv(this.#task.config.solution.env, hostEnv, 'solution.env'),
           logDir: join(dir, 'agent'),
@@ -239,6 +244,7 @@ class Trial {
       workdir: this.#workdir,
       keep: trialImage(job.vivarium.id, this.#labels['viv.trial']!, part),
       keepSplit: trialImage(job.vivarium.id, this.#labels['viv.trial']!, `${part}-graded`),
+      keepState: job.vivarium.keepState,
       labels: this.#labels,
       last: index === this.#steps.length - 1,
       dir,

@@ -8,7 +8,15 @@ import { isExcluded } from './collect.ts';
 import type { TrialContext } from './context.ts';
 import { FileTree } from './file-tree.ts';
 import { limitsFor, ttlS, verifierTimeoutMs } from './settings.ts';
-import { collectVerifierLogs, type Grade, type GradeOptions, TEST_COMMAND, verifierEnv } from './verification.ts';
+import {
+  collectVerifierLogs,
+  type Grade,
+  type GradeContext,
+  type GradeOptions,
+  type KeepOption,
+  TEST_COMMAND,
+  verifierEnv,
+} from './verification.ts';
 
 /**
  * A verifier with an image of its own: it gets the declared artifacts and /logs/artifacts, at the paths they had, and
@@ -23,15 +31,35 @@ export async function gradeSeparately(
   const started = performance.now();
   await sandbox.pause();
   await sandbox.pack({ image: options.keep, scrub: 'none', times: 'kept' });
-  const packMs = performance.now() - started;
-  await using verifier = await createVerifier(context, image, options);
   await sandbox.resume();
-  await carryArtifacts(sandbox, verifier, options.step.artifacts);
-  await sandbox.kill();
-  return runSeparateTests(context, verifier, options, { packMs, createMs: performance.now() - started - packMs });
+  const packMs = performance.now() - started;
+  const grade = await gradeArtifacts(context, sandbox, image, options);
+  return {
+    ...grade,
+    state: options.keep,
+    details: { ...grade.details, timings: { ...grade.details.timings, packMs } },
+  };
 }
 
-async function createVerifier(context: TrialContext, image: Image, options: GradeOptions): Promise<Sandbox> {
+/** The part after the state was kept: `from` ends once the artifacts have been carried over, unless a step follows. */
+export async function gradeArtifacts(
+  context: GradeContext,
+  from: Sandbox,
+  image: Image,
+  options: Omit<GradeOptions, KeepOption>,
+): Promise<Grade> {
+  const started = performance.now();
+  await using verifier = await createVerifier(context, image, options);
+  await carryArtifacts(from, verifier, options.step.artifacts);
+  if (options.last) await from.kill();
+  return runSeparateTests(context, verifier, options, { createMs: performance.now() - started });
+}
+
+async function createVerifier(
+  context: GradeContext,
+  image: Image,
+  options: Omit<GradeOptions, KeepOption>,
+): Promise<Sandbox> {
   const { lease, job, signal } = context;
   const { task, step, labels } = options;
   const tree = new FileTree();
@@ -50,9 +78,9 @@ async function createVerifier(context: TrialContext, image: Image, options: Grad
 }
 
 async function runSeparateTests(
-  context: TrialContext,
+  context: GradeContext,
   verifier: Sandbox,
-  options: GradeOptions,
+  options: Omit<GradeOptions, KeepOption>,
   timings: Record<string, number>,
 ): Promise<Grade> {
   const { task, step, dir, budget } = options;
@@ -82,7 +110,7 @@ async function runSeparateTests(
       command: { outcome: done.outcome.type, exitCode: done.exitCode, durationMs: done.durationMs },
       timings: { ...timings, runMs: done.durationMs, totalMs: performance.now() - started },
     },
-    state: options.keep,
+    state: null,
     graded: null,
     testMs: done.durationMs,
     stats,

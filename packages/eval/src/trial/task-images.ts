@@ -62,14 +62,22 @@ export class TaskImages {
     return prepared;
   }
 
-  async #prepare(task: Task): Promise<PreparedTask> {
-    const steps = stepsOf(task);
-    const [image, graders, separate] = await Promise.all([
-      this.#taskImage(task, steps[0]!),
+  /** The verifier's images alone, with other tests where `tests` names a directory. */
+  async verifiers(task: Task, tests: string | null): Promise<Pick<PreparedTask, 'graders' | 'separate'>> {
+    const steps = stepsOf(task).map((step) => (tests === null ? step : { ...step, tests: [tests] }));
+    const [graders, separate] = await Promise.all([
       Promise.all(steps.map((step) => this.#grader(task, step))),
       Promise.all(steps.map((step) => this.#separateImage(task, step))),
     ]);
-    return { image, graders, separate };
+    return { graders, separate };
+  }
+
+  async #prepare(task: Task): Promise<PreparedTask> {
+    const [image, verifiers] = await Promise.all([
+      this.#taskImage(task, stepsOf(task)[0]!),
+      this.verifiers(task, null),
+    ]);
+    return { image, ...verifiers };
   }
 
   /** The environment plus what every trial would have to upload: the log directories, the instruction, files for the workdir. */

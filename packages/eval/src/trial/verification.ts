@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { type Sandbox, type Stats, type Verification, type VerifyRequest, VivError } from '@vivarium/sdk';
 import { resolveEnv } from '../task/env.ts';
 import type { Task } from '../task/index.ts';
+import { ChangesFile } from './changes-file.ts';
 import type { TrialContext } from './context.ts';
 import { downloadFiles, type LogBudget } from './log-files.ts';
 import type { Rewards } from './outcome.ts';
@@ -28,6 +29,8 @@ export type GradeOptions = {
   /** Names for the state as it is and for what is graded. */
   keep: string;
   keepSplit: string;
+  /** False: neither is kept beyond the grade. */
+  keepState: boolean;
   labels: Record<string, string>;
   /** No step follows: the agent's sandbox ends once its state is taken. */
   last: boolean;
@@ -35,6 +38,8 @@ export type GradeOptions = {
   dir: string;
   budget: LogBudget;
 };
+
+export type KeepOption = 'keep' | 'keepSplit' | 'keepState';
 
 /** test.sh as it is run: its exit code says nothing, what it prints is kept. */
 export const TEST_COMMAND = ['bash', '-c', '/tests/test.sh > /logs/verifier/test-stdout.txt 2>&1'];
@@ -44,24 +49,24 @@ export async function gradeState(context: TrialContext, sandbox: Sandbox, option
   const { job } = context;
   const { task } = options;
   const inPlace = job.vivarium.inPlace || task.config.vivarium.verification === 'in_place';
+  const changes = new ChangesFile(options.dir);
   const verification = await sandbox.verify({
     ...gradeRequest(context, options),
     mode: inPlace ? 'in_place' : 'fresh',
-    keep: options.keep,
-    keepSplit: options.keepSplit,
+    ...(options.keepState && { keep: options.keep, keepSplit: options.keepSplit }),
+    onChange: (change) => changes.add(change),
     afterwards: options.last ? 'end' : 'resume',
   });
-  return toGrade(verification, options);
+  const more = changes.write();
+  if (more > 0) options.budget.note(`${more} more changed paths are not listed`);
+  return toGrade(verification);
 }
 
 /** What grading needs of a job; no agent among it. */
 export type GradeContext = Pick<TrialContext, 'job' | 'lease' | 'signal' | 'hostEnv'>;
 
 /** What `verify` is asked, of a live sandbox and of a saved state alike. */
-export function gradeRequest(
-  context: GradeContext,
-  options: Omit<GradeOptions, 'keep' | 'keepSplit' | 'last'>,
-): VerifyRequest {
+export function gradeRequest(context: GradeContext, options: Omit<GradeOptions, KeepOption | 'last'>): VerifyRequest {
   const { job, signal, lease } = context;
   const { task, step, grader, workdir, labels, dir, budget } = options;
   const { environment } = task;
@@ -111,8 +116,9 @@ export async function collectVerifierLogs(sandbox: Sandbox, dir: string, budget:
   }
 }
 
-export function toGrade(verification: Verification, options: { keep: string | null; keepSplit: string | null }): Grade {
-  const { rewards, rewardError, exec, mode, isolation, tampering, leftOut, timings, stats } = verification;
+export function toGrade(verification: Verification): Grade {
+  const { rewards, rewardError, exec, mode, isolation, tampering, leftOut, timings, stats, state, split } =
+    verification;
   const testMs = exec?.durationMs ?? 0;
   return {
     rewards,
@@ -120,13 +126,14 @@ export function toGrade(verification: Verification, options: { keep: string | nu
       mode,
       isolation,
       rewardError,
-      tampering: tampering.slice(0, 200),
+      // What it put there is never carried over, and the oracle's is ours.
+      tampering: tampering.filter(({ path }) => !path.startsWith('/solution')).slice(0, 200),
       leftOut: leftOut.map(({ path }) => path).slice(0, 200),
       command: exec && { outcome: exec.outcome?.type ?? 'unknown', exitCode: exec.exitCode, durationMs: testMs },
       timings,
     },
-    state: options.keep,
-    graded: options.keepSplit,
+    state: state?.image ?? null,
+    graded: split?.image ?? null,
     testMs,
     stats,
   };

@@ -1,5 +1,5 @@
 import type { Exec } from '@vivarium/protocol/exec.ts';
-import type { Limits, Stats } from '@vivarium/protocol/sandbox.ts';
+import type { Change, Limits, Stats } from '@vivarium/protocol/sandbox.ts';
 import type { Command } from '../exec-options.ts';
 import type { Sandbox } from '../sandbox.ts';
 import type { Tampering } from './tampering.ts';
@@ -53,6 +53,8 @@ export type VerifyRequest = GradeRequest & {
   keep?: string;
   /** Name of an image to keep as what was graded, without the grader's files: `viv.verify` grades it again. Default: not kept. */
   keepSplit?: string;
+  /** Called for every path that the agent changed, at most a million. */
+  onChange?: (change: Change) => void;
   /** What becomes of the agent's sandbox once its state is taken. Default `resume`, if it ran. */
   afterwards?: 'resume' | 'pause' | 'end';
 };

@@ -1,3 +1,4 @@
+import type { Change } from '@vivarium/protocol/sandbox.ts';
 import type { Sandbox } from '../sandbox.ts';
 import { ShadowCollector } from './shadow.ts';
 import { TamperingCollector, type TamperingReport } from './tampering.ts';
@@ -8,7 +9,11 @@ const CHANGES_MAX = 1_000_000;
 export type Survey = TamperingReport & { truncated: boolean; shadows: string[] };
 
 /** Goes once through all that a sandbox changed. It should be frozen. */
-export async function surveyChanges(sandbox: Sandbox, workspace: readonly string[]): Promise<Survey> {
+export async function surveyChanges(
+  sandbox: Sandbox,
+  workspace: readonly string[],
+  onChange: (change: Change) => void = () => {},
+): Promise<Survey> {
   const tampering = new TamperingCollector(workspace);
   const shadows = new ShadowCollector(workspace);
   let count = 0;
@@ -16,6 +21,7 @@ export async function surveyChanges(sandbox: Sandbox, workspace: readonly string
     if (++count > CHANGES_MAX) break;
     tampering.add(change);
     shadows.add(change);
+    onChange(change);
   }
   return { ...tampering.report(), truncated: count > CHANGES_MAX, shadows: shadows.shadows() };
 }

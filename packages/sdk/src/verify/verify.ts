@@ -100,7 +100,7 @@ async function takeState(
         times: 'kept',
         split: { image: names.split, ...splitOf(request) },
       }),
-      surveyChanges(sandbox, request.workspace),
+      surveyChanges(sandbox, request.workspace, request.onChange),
     ]);
     if (report.split === null) throw new VivError('internal', 'the pack made no second image');
     return { report, split: report.split.image, survey, dispose };
