@@ -1,7 +1,7 @@
 import { connect } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { BuildService, Edge, InfoService, LeaseService, Owner, PortService } from '@vivarium/edge/edge.ts';
-import { type Lease, type LeaseCreate, VivError } from '@vivarium/protocol';
+import { type Lease, type LeaseCreate, type Pressure, VivError } from '@vivarium/protocol';
 import { FakeExecs } from './fake-execs.ts';
 import { FakeFiles } from './fake-files.ts';
 import { FakeImages } from './fake-images.ts';
@@ -44,7 +44,7 @@ export class FakeEdge implements Edge {
       memory: { totalBytes: 2, availableBytes: 1, serverRssBytes: 1 },
       disk: { totalBytes: 2, freeBytes: 1 },
       pressure: CALM,
-    capabilities: [],
+      capabilities: [],
     }),
     capabilities: async () => [],
     metrics: async () => '# edge metrics\n',

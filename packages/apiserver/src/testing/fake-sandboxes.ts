@@ -101,6 +101,7 @@ export class FakeSandboxes implements SandboxService {
       at: AT,
       cpuUsageUs: 1,
       cpuThrottledUs: 0,
+      cpuWantedUs: 0,
       memoryBytes: 1,
       memoryPeakBytes: 1,
       memoryLimitBytes: 1,

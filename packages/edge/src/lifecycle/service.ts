@@ -123,6 +123,7 @@ export class Sandboxes implements SandboxService {
     return {
       at: new Date(this.#context.clock.now()).toISOString(),
       ...usage,
+      cpuWantedUs: usage.cpuUsageUs + usage.cpuThrottledUs,
       execsRunning: box.execs.size,
       execsTotal: box.execsTotal,
     };

@@ -3,6 +3,7 @@ import type { Capability, NodeInfo } from '@vivarium/protocol';
 import type { InfoService } from '../edge.ts';
 import { memoryBytes } from '../lifecycle/admission.ts';
 import type { EdgeContext } from '../lifecycle/context.ts';
+import { PressureGauge } from './pressure.ts';
 
 /** The node about itself. */
 export class Info implements InfoService {
@@ -10,6 +11,7 @@ export class Info implements InfoService {
   readonly #version: string;
   readonly #nodeId: string;
   readonly #startedMs: number;
+  readonly #pressure: PressureGauge;
   #capabilities: Promise<Capability[]> | null = null;
 
   constructor(context: EdgeContext, version: string) {
@@ -17,6 +19,7 @@ export class Info implements InfoService {
     this.#version = version;
     this.#nodeId = context.registry.once('node_id', context.newId);
     this.#startedMs = context.clock.monotonicMs();
+    this.#pressure = new PressureGauge(() => context.clock.monotonicMs());
   }
 
   async node(): Promise<NodeInfo> {
@@ -38,6 +41,7 @@ export class Info implements InfoService {
         availableBytes: memoryBytes('MemAvailable'),
         serverRssBytes: process.memoryUsage.rss(),
       },
+      pressure: this.#pressure.read(),
       disk: { totalBytes: blocks * bsize, freeBytes: bavail * bsize },
       capabilities: await this.capabilities(),
     };

@@ -43,7 +43,13 @@ test('each kind of tampering is told by where it is', () => {
 
 test('what is in the workspace, and residue, is no tampering', () => {
   const { entries } = tampering(
-    [file('/app/conftest.py'), file('/app/sub/x.py'), file('/tmp/x'), file('/var/log/dpkg.log'), file('/application/x')],
+    [
+      file('/app/conftest.py'),
+      file('/app/sub/x.py'),
+      file('/tmp/x'),
+      file('/var/log/dpkg.log'),
+      file('/application/x'),
+    ],
     ['/app'],
   );
   assert.deepEqual(entries, [{ path: '/application/x', change: 'changed', what: 'other' }]);

@@ -1,0 +1,205 @@
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import type { Sandbox, Verification, VerifyRequest } from '@vivarium/sdk';
+import { IMAGE, startTestNode, type TestNode } from '../harness/node.ts';
+import { tarOf } from '../harness/tar.ts';
+
+/** Rewards 1 when /app/answer is 42, as bash, python3 and the runner see it. */
+const GRADER = `#!/bin/bash
+cd /tests
+if python3 -m pytest -q -p no:cacheprovider test_answer.py > /logs/verifier/out.txt 2>&1; then r=1; else r=0; fi
+echo "{\\"reward\\": $r}" > /logs/verifier/reward.json
+`;
+const TEST = 'def test_answer():\n    assert open("/app/answer").read().strip() == "42"\n';
+
+let node: TestNode;
+let sandbox: Sandbox;
+before(async () => {
+  node = await startTestNode();
+  await grader('grader/answer@1', GRADER);
+});
+after(() => node.purge());
+
+async function grader(name: string, script: string): Promise<void> {
+  const tree = { 'tests/': '', 'tests/test.sh': { content: script, mode: 0o755 }, 'tests/test_answer.py': TEST };
+  await node.viv.images.importTar(name, tarOf(tree), { opaque: ['/tests'] });
+}
+
+/** An agent that runs these commands, and its grade. */
+async function graded(agent: string, request: Partial<VerifyRequest> = {}): Promise<Verification> {
+  sandbox = await node.viv.sandboxes.create({ image: IMAGE });
+  try {
+    await sandbox.exec(`mkdir -p /app && ${agent}`, { throwOnError: true });
+    return await sandbox.verify({
+      command: 'bash /tests/test.sh',
+      grader: 'grader/answer@1',
+      workspace: ['/app'],
+      timeoutMs: 60_000,
+      ...request,
+    });
+  } finally {
+    await sandbox.kill();
+  }
+}
+
+const rewardOf = async (agent: string, request: Partial<VerifyRequest> = {}) =>
+  (await graded(agent, request)).rewards?.reward;
+
+async function images(): Promise<string[]> {
+  const names: string[] = [];
+  for await (const { name } of node.viv.images.list({ all: true })) names.push(name);
+  return names;
+}
+
+test('a right answer is rewarded, a wrong one is not, and nothing is left of the grade', async () => {
+  const before = await images();
+  const right = await graded('echo 42 > /app/answer');
+  assert.deepEqual(right.rewards, { reward: 1 });
+  assert.equal(right.rewardError, null);
+  assert.equal(right.mode, 'fresh');
+  assert.equal(right.isolation, 'in_process');
+  assert.equal(right.image.name, IMAGE);
+  assert.deepEqual(right.tampering, []);
+  assert.equal(right.exec?.outcome?.type, 'exited');
+  assert.ok(right.stats!.memoryPeakBytes > 0);
+  assert.equal(await rewardOf('echo 41 > /app/answer'), 0);
+  const made = (await images()).filter((name) => !before.includes(name));
+  assert.deepEqual(
+    made.filter((name) => name !== 'cache/verifier-logs@1'),
+    [],
+  );
+  const live = [];
+  for await (const each of node.viv.sandboxes.list({ states: ['running', 'paused'] })) live.push(each.id);
+  assert.deepEqual(live, []);
+});
+
+test('the agent’s sandbox goes on after its grade, is left frozen, or ends, as asked', async () => {
+  const box = await node.viv.sandboxes.create({ image: IMAGE, ttlS: 60 });
+  const request = { command: 'true', timeoutMs: 10_000 } as const;
+  await box.verify(request);
+  assert.equal((await box.refresh()).state, 'running');
+  assert.ok(Date.parse(box.info.expiresAt!) - Date.now() > 600_000, 'its time to live does not end a grade');
+  await box.verify({ ...request, afterwards: 'pause' });
+  assert.equal((await box.refresh()).state, 'paused');
+  await box.verify({ ...request });
+  assert.equal((await box.refresh()).state, 'paused');
+  await box.verify({ ...request, afterwards: 'end' });
+  assert.equal((await box.refresh()).state, 'ended');
+});
+
+test('a state that is kept can be graded again, by other tests', async () => {
+  const kept = await graded('echo 41 > /app/answer', { keep: 'kept/whole@1', keepSplit: 'kept/split@1' });
+  assert.equal(kept.rewards?.reward, 0);
+  assert.equal(kept.split?.image, 'kept/split@1');
+  const again = await node.viv.verify({
+    image: 'kept/split@1',
+    command: 'bash /tests/test.sh',
+    grader: 'grader/answer@1',
+  });
+  assert.deepEqual(again.rewards, { reward: 0 });
+  assert.equal(again.image.name, IMAGE);
+  await grader('grader/kinder@1', 'echo 0.5 > /logs/verifier/reward.txt\n');
+  const other = await node.viv.verify({
+    image: 'kept/split@1',
+    command: 'sh /tests/test.sh',
+    grader: 'grader/kinder@1',
+  });
+  assert.deepEqual(other.rewards, { reward: 0.5 });
+  const opened = await node.viv.sandboxes.create({ image: 'kept/whole@1' });
+  assert.equal((await opened.exec('cat /app/answer')).stdout, '41\n');
+  await opened.kill();
+});
+
+test('files the grader left can be fetched before its sandbox ends', async () => {
+  let log = '';
+  const onSandbox = async (box: Sandbox) => {
+    log = await box.files.readText('/logs/verifier/out.txt');
+  };
+  await graded('echo 42 > /app/answer', { onSandbox });
+  assert.match(log, /1 passed/);
+});
+
+test('an aborted grade ends its sandbox and throws the reason', async () => {
+  const abort = new AbortController();
+  const reason = new Error('enough');
+  const grading = graded('true', { command: 'sleep 1000', signal: abort.signal });
+  setTimeout(() => abort.abort(reason), 2000);
+  await assert.rejects(grading, reason);
+  for await (const each of node.viv.sandboxes.list({ states: ['running'], labels: { 'viv.role': 'verifier' } }))
+    assert.fail(`${each.id} is still there`);
+});
+
+test('a grader that comes to no result is an error with its reason, and never a zero', async () => {
+  const error = async (command: string, request: Partial<VerifyRequest> = {}) => {
+    const { rewards, rewardError } = await graded('true', { command, ...request });
+    assert.equal(rewards, null);
+    return rewardError!;
+  };
+  assert.match(await error('exit 3'), /^missing: .*exited with 3/);
+  assert.match(await error('sleep 1000', { timeoutMs: 500 }), /^timeout: /);
+  assert.match(await error('echo 1 > /logs/verifier/reward.txt; sleep 1000', { timeoutMs: 500 }), /^timeout: /);
+  assert.match(await error(': > /logs/verifier/reward.txt'), /^empty: /);
+  assert.match(await error('echo nan > /logs/verifier/reward.txt'), /^invalid: .*"nan"/);
+  assert.match(await error('echo maybe > /logs/verifier/reward.txt'), /^invalid: .*"maybe"/);
+  assert.match(await error('echo "{\\"a\\": {\\"b\\": 1}}" > /logs/verifier/reward.json'), /^invalid: /);
+  assert.match(await error('echo "{\\"a\\": 1, \\"a\\": 2}" > /logs/verifier/reward.json'), /^invalid: .*twice/);
+  assert.match(await error('truncate -s 2G /logs/verifier/reward.json'), /^too_large: /);
+  assert.match(await error('mkfifo /logs/verifier/reward.json'), /^not_a_file: .*fifo/);
+  assert.match(await error('ln -s /etc/hostname /logs/verifier/reward.txt'), /^not_a_file: .*symlink/);
+  assert.match(await error('mkdir /logs/verifier/reward.txt'), /^not_a_file: .*dir/);
+  assert.match(await error('nonexistent-program'), /^missing: /);
+});
+
+test('a grader that runs out of memory is no grade', async () => {
+  const command = ['python3', '-c', 'x = bytearray(1 << 30)\nopen("/logs/verifier/reward.txt", "w").write("1")'];
+  const { rewards, rewardError } = await graded('true', { command, limits: { memoryMiB: 128 } });
+  assert.equal(rewards, null);
+  assert.match(rewardError!, /^oom: /);
+});
+
+test('a reward that the agent wrote is ignored, whatever it put there', async () => {
+  const forged =
+    'mkdir -p /logs/verifier && echo 1 > /logs/verifier/reward.txt && echo "{\\"reward\\": 1}" > /logs/verifier/reward.json';
+  const { rewards, rewardError } = await graded(forged, { command: 'exit 0' });
+  assert.equal(rewards, null);
+  assert.match(rewardError!, /^missing/);
+  for (const cheat of [
+    'mkdir -p /logs/verifier && mkfifo /logs/verifier/reward.json',
+    'mkdir -p /logs/verifier && ln -s /etc/passwd /logs/verifier/reward.json',
+    'mkdir -p /elsewhere && ln -s /elsewhere /logs',
+    'touch /logs',
+    'mkdir -p /logs && ln -s /tmp /logs/verifier',
+    'mkdir -p /logs/verifier/deep/er && chmod -R 000 /logs',
+    'ln -s /app /tests && echo "def test_answer(): pass" > /app/test_answer.py',
+    'touch /tests',
+    'mkdir -p /tests && chmod 000 /tests',
+  ]) {
+    assert.equal(await rewardOf(`${cheat} && echo 41 > /app/answer`), 0, cheat);
+    assert.equal(await rewardOf(`${cheat} && echo 42 > /app/answer`), 1, cheat);
+  }
+});
+
+test('a process the agent left behind is not there when its work is graded', async () => {
+  const daemon =
+    'mkdir -p /logs/verifier; setsid -f sh -c "while :; do echo 1 > /logs/verifier/reward.txt; done" > /dev/null 2>&1 < /dev/null';
+  const { rewards } = await graded(`${daemon}; echo 41 > /app/answer`);
+  assert.deepEqual(rewards, { reward: 0 });
+});
+
+test('a process that the grader leaves behind can’t change the reward after its end', async () => {
+  const command =
+    'setsid -f sh -c "while :; do echo 9 > /logs/verifier/reward.txt; done" > /dev/null 2>&1 < /dev/null; sleep 0.2; echo "{\\"reward\\": 1}" > /logs/verifier/reward.json';
+  assert.equal(await rewardOf('true', { command }), 1);
+});
+
+test('what kills all it can reach ends neither the sandbox nor the grade', async () => {
+  assert.equal(await rewardOf('echo 42 > /app/answer; kill -9 -1'), 1);
+  const command = [
+    'bash',
+    '-c',
+    'python3 -c "import os; os.kill(os.getppid(), 9)"; echo 1 > /logs/verifier/reward.txt',
+  ];
+  const killed = await graded('true', { command });
+  assert.equal(killed.rewards, null);
+  assert.match(killed.rewardError!, /^missing: .*signal 9/);
+});
