@@ -1,10 +1,9 @@
 import { mkdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { VivError } from '@vivarium/protocol';
-import { buildErofs } from './erofs.ts';
+import { buildErofs } from './erofs/mkfs.ts';
 import type { Report } from './progress.ts';
 import { requireSpace } from './space.ts';
-import { runTool } from './tool.ts';
 import { normalise } from './tree/tree.ts';
 
 /** Makes the tree that a layer is built of. */
@@ -58,26 +57,4 @@ export async function buildLayer(
   report('layer', `building from ${tree.entries} entries, ${Math.ceil(tree.bytes / 1024 ** 2)} MiB`);
   await buildErofs(root, file, tree.uuid, signal);
   return file;
-}
-
-/**
- * The source that is an overlay upper directory. It is copied first (extents are shared where the file system can), because its owners
- * and attributes must change and it belongs to a sandbox; the cost follows what changed, not the image.
- */
-export function upperSource(upperDir: string, idShift: number, createdBy: string): Source {
-  return {
-    createdBy,
-    overlay: true,
-    idShift,
-    impliedDirectories: false,
-    async fill(root, _scratch, _report, signal) {
-      if (!statSync(upperDir, { throwIfNoEntry: false })?.isDirectory()) {
-        throw new VivError('internal', `no upper directory ${upperDir}`);
-      }
-      await runTool('cp', ['-a', '--reflink=auto', '--sparse=auto', '-T', '--', upperDir, root], {
-        signal,
-        package: 'coreutils',
-      });
-    },
-  };
 }

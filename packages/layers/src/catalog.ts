@@ -2,7 +2,14 @@ import { mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Image, VivError } from '@vivarium/protocol';
 import { syncDirectory, writeFileAtomic } from './atomic-file.ts';
-import { type Manifest, manifestFileName, sealManifest, toImage, unsealManifest } from './manifest.ts';
+import {
+  type LayerRecord,
+  type Manifest,
+  manifestFileName,
+  sealManifest,
+  toImage,
+  unsealManifest,
+} from './manifest.ts';
 import type { SigningKey } from './signing-key.ts';
 
 /** A manifest, and the same as the API shows it (its digest is not computed again on every create). */
@@ -65,6 +72,15 @@ export class Catalog {
     this.#rejected.delete(name);
     rmSync(join(this.#directory, manifestFileName(name)), { force: true });
     syncDirectory(this.#directory);
+  }
+
+  /** A layer as some image describes it. */
+  layer(digest: string): LayerRecord | undefined {
+    for (const { manifest } of this.#entries.values()) {
+      const layer = manifest.layers.find((each) => each.digest === digest);
+      if (layer) return layer;
+    }
+    return undefined;
   }
 
   /** Does any image but the one named need the layer? */

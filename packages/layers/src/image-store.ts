@@ -7,15 +7,15 @@ import {
   type Progress,
   VivError,
 } from '@vivarium/protocol';
-import { type Source, upperSource } from './builder.ts';
+import type { Source } from './builder.ts';
 import { Catalog } from './catalog.ts';
+import { Committer } from './committer.ts';
 import { ImageMaker } from './image-maker.ts';
 import { archiveSource } from './importers/archive.ts';
 import { builtinBase } from './importers/builtin.ts';
 import { bootstrapSource } from './importers/debootstrap.ts';
 import { LayerFiles } from './layer-files.ts';
 import { LayerMounts, type Mounter } from './layer-mounts.ts';
-import { LAYER_LIMITS } from './limits.ts';
 import { withProgress } from './progress.ts';
 import { Registrar } from './registrar.ts';
 import { Semaphore } from './semaphore.ts';
@@ -56,6 +56,7 @@ class DirectoryImageStore implements ImageStore {
   readonly #temp: TempArea;
   readonly #maker: ImageMaker;
   readonly #registrar: Registrar;
+  readonly #committer: Committer;
   /** Held while layers and manifests come and go together, so that a removal can't take a layer that is just being reused. */
   readonly #changing = new Semaphore(1);
   /** How many acquired each name and did not release it yet. */
@@ -69,6 +70,14 @@ class DirectoryImageStore implements ImageStore {
     this.#files = new LayerFiles(join(stateDir, 'layers'));
     this.#mounts = new LayerMounts(join(runDir, 'layers'), this.#files, mounter);
     this.#registrar = new Registrar(this.#catalog, options.now ?? (() => new Date()));
+    this.#committer = new Committer({
+      catalog: this.#catalog,
+      files: this.#files,
+      mounts: this.#mounts,
+      temp: this.#temp,
+      registrar: this.#registrar,
+      changing: this.#changing,
+    });
     this.#maker = new ImageMaker({
       catalog: this.#catalog,
       files: this.#files,
@@ -149,33 +158,13 @@ class DirectoryImageStore implements ImageStore {
   }
 
   async commit(request: CommitRequest): Promise<PackReport> {
-    const { image: parent, manifest } = this.#catalog.get(request.parent);
-    requireLayerRoom(parent);
-    const release = this.#hold(parent);
+    const releases = [request.parent, ...(request.overlay ?? [])].map((name) =>
+      this.#hold(this.#catalog.get(name).image),
+    );
     try {
-      const base = request.config ?? parent.config;
-      const config = { ...base, labels: { ...base.labels, ...request.labels } };
-      const source = upperSource(request.upperDir, request.idShift, request.createdBy);
-      const plan = { name: request.name, source, config, below: manifest.layers, parent: parent.name };
-      const image = await this.#maker.make(plan, () => {}, request.signal ?? new AbortController().signal);
-      const split = request.pack?.split;
-      return {
-        image,
-        layer: image.layers.at(-1)!,
-        changed: { added: 0, changed: 0, deleted: 0, bytes: 0 },
-        removed: [],
-        excluded: [],
-        suspicious: [],
-        split: split
-          ? {
-              image: await this.derive({ name: split.image, parent: image.name, config }),
-              leftOut: [],
-              leftOutEntries: 0,
-            }
-          : null,
-      };
+      return await this.#committer.commit(request);
     } finally {
-      release();
+      for (const release of releases) release();
     }
   }
 
@@ -210,6 +199,7 @@ class DirectoryImageStore implements ImageStore {
   }
 
   async close(): Promise<void> {
+    this.#committer.close();
     await this.#changing.run(() => this.#mounts.dropUnused(this.#options.inUse));
   }
 
@@ -243,15 +233,4 @@ class DirectoryImageStore implements ImageStore {
       else this.#users.delete(image.name);
     };
   }
-}
-
-function requireLayerRoom({ name, layers }: Image): void {
-  if (layers.length < LAYER_LIMITS.maxImageLayers) return;
-  throw new VivError(
-    'limit_too_high',
-    `image ${name} has ${layers.length} layers already, the most an image can have`,
-    {
-      details: { limit: 'maxImageLayers' },
-    },
-  );
 }

@@ -24,9 +24,9 @@ export class LayerFiles {
     return join(this.#directory, `${digest.slice(PREFIX.length)}${SUFFIX}`);
   }
 
-  /** Takes a finished file in under its digest. A layer that is there already and right is kept; one that is damaged is replaced. */
-  async admit(file: string): Promise<{ digest: string; sizeBytes: number }> {
-    const digest = await fileDigest(file);
+  /** Takes a finished file in under its digest. A layer that is there already and right is kept; one that is damaged is replaced. `known`: its digest, if it was computed while the file was written. */
+  async admit(file: string, known?: string): Promise<{ digest: string; sizeBytes: number }> {
+    const digest = known ?? (await fileDigest(file));
     const sizeBytes = statSync(file).size;
     const path = this.path(digest);
     if (existsSync(path) && (await this.#isRight(digest))) return { digest, sizeBytes };

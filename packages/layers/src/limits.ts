@@ -4,8 +4,11 @@ export const LAYER_LIMITS = {
   maxLayerBytes: 64 * 1024 ** 3,
   /** Files, directories and links in one layer. */
   maxLayerEntries: 4_000_000,
-  /** Layers of one image: overlay takes 500, its options on old kernels fit in one page. */
-  maxImageLayers: 32,
+  /** Layers of one image: overlay takes 500, but its options must fit in one page. */
+  maxImageLayers: 120,
+  /** What a sandbox may have changed to be packed: files, directories and deletions, and how deep. */
+  maxPackEntries: 1_000_000,
+  maxPackDepth: 1_000,
   /** Builds (imports, commits) that run at the same time; more wait. */
   maxBuilds: 4,
   /** What must be left free on the file system of the state directory. */

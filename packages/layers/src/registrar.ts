@@ -21,6 +21,10 @@ export class Registrar {
     this.#now = now;
   }
 
+  now(): string {
+    return this.#now().toISOString();
+  }
+
   /**
    * Writes the image down, or returns the one of that name when it has the same layers and config.
    * @throws VivError `invalid_argument` (name), `image_exists`.
@@ -38,7 +42,7 @@ export class Registrar {
       name,
       layers: [...layers],
       config,
-      createdAt: this.#now().toISOString(),
+      createdAt: this.now(),
       parent: parent.name,
       lineage: { ...lineage, parent: { name: parent.name, digest: parent.digest } },
       ...epochOf(this.#catalog, parent),

@@ -1,6 +1,7 @@
 import { createHash, type Hash } from 'node:crypto';
 import { type BigIntStats, chmodSync, lchownSync, lstatSync, lutimesSync, readdirSync, unlinkSync } from 'node:fs';
-import { shiftedAcl, shiftedCapability, shiftedId } from './ids.ts';
+import { shiftedId } from './ids.ts';
+import { keptXattr } from './kept-xattr.ts';
 import { getXattr, listXattrs, removeXattr, setXattr } from './xattr.ts';
 
 export type NormaliseRequest = {
@@ -148,11 +149,8 @@ class Walk {
   /** The value an attribute has in the layer, or null when it has no business there (overlay's bookkeeping, foreign security labels, btrfs properties). */
   #wantedXattr(name: string, value: Buffer, stat: BigIntStats): Buffer | null {
     const { idShift, overlay } = this.#request;
-    if (name.startsWith('user.')) return value;
-    if (name === 'security.capability') return shiftedCapability(value, idShift);
-    if (name === 'system.posix_acl_access' || name === 'system.posix_acl_default') return shiftedAcl(value, idShift);
     if (name === OPAQUE && overlay && stat.isDirectory() && value.toString('latin1') === 'y') return value;
-    return null;
+    return keptXattr(name, value, idShift);
   }
 }
 

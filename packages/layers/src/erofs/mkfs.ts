@@ -1,5 +1,5 @@
 import { open } from 'node:fs/promises';
-import { runTool } from './tool.ts';
+import { runTool } from '../tool.ts';
 
 /** Year 9999: file times stay what they are (they are only clamped to this), and the superblock's own time is always the same. */
 const SOURCE_DATE_EPOCH = '253402300799';
