@@ -104,7 +104,7 @@ export class CellFiles {
     const { mode, offset, owner } = options;
     const fields = { ...common(path, options), mode, offset, owner, flags };
     const upload = new Upload(this.session, request('write', path, options), parseEntryResult);
-    return upload.send((stream) => fileFrame(OP.WRITE, fields, stream), body);
+    return upload.sendBody((stream) => fileFrame(OP.WRITE, fields, stream), body);
   }
 
   mkdir(

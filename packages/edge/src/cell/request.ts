@@ -18,62 +18,52 @@ const TIMEOUT_MS = 30_000;
 
 /** A request that one OK or FAIL answers. */
 export class Request<T> implements CellStream {
-  readonly #session: Session;
-  readonly #options: RequestOptions;
-  readonly #deadline: Deadline;
+  protected readonly session: Session;
+  protected readonly options: RequestOptions;
+  protected readonly deadline: Deadline;
+  protected stream = 0;
   readonly #parse: (payload: Buffer) => T;
-  #stream = 0;
   #resolve!: (result: T) => void;
   #reject!: (error: VivError) => void;
+  #over = false;
 
   /** `parse` is called with OK's payload before any later frame is looked at; its violations end the connection. */
   constructor(session: Session, options: RequestOptions, parse: (payload: Buffer) => T) {
-    this.#session = session;
-    this.#options = options;
+    this.session = session;
+    this.options = options;
     this.#parse = parse;
-    const timeoutMs = options.timeoutMs ?? TIMEOUT_MS;
-    this.#deadline = new Deadline(timeoutMs, session, () => {
-      this.#cancel(
-        new VivError('request_timeout', `${options.what}: no answer from the sandbox within ${timeoutMs} ms`),
-      );
-    });
+    this.deadline = new Deadline(options.timeoutMs ?? TIMEOUT_MS, session, () => this.giveUp(this.late()));
   }
 
   /** Over `connection` where the session is not up yet (CONFIG). */
   send(build: (stream: number) => Buffer, connection?: Connection): Promise<T> {
-    const { signal } = this.#options;
-    if (signal?.aborted) return Promise.reject(abortError(signal, this.#options.what));
+    const { signal } = this.options;
+    if (signal?.aborted) return Promise.reject(abortError(signal, this.options.what));
     return new Promise((resolve, reject) => {
       this.#resolve = resolve;
       this.#reject = reject;
-      this.#stream = this.#session.add(this);
+      this.stream = this.session.add(this);
       try {
-        const frame = build(this.#stream);
+        const frame = build(this.stream);
         if (connection) connection.send(frame);
-        else this.#session.send(frame);
+        else this.session.send(frame);
       } catch (error) {
-        this.#session.forget(this.#stream, 0);
-        return reject(error);
+        this.lost(VivError.from(error));
+        return;
       }
-      this.#deadline.arm();
+      this.deadline.arm();
       signal?.addEventListener('abort', this.#aborted, { once: true });
     });
   }
 
   frame(type: number, _chan: number, payload: Buffer): void {
-    if (type === FRAME.OK) {
-      this.#over();
-      this.#resolve(this.#result(payload));
-    } else if (type === FRAME.FAIL) {
-      this.#over();
-      this.#reject(failureError(this.#options.what, parseFailure(payload)));
-    } else {
-      throw violation(`frame of type ${type} in answer to ${this.#options.what}`);
-    }
+    if (type === FRAME.OK) this.#succeed(payload);
+    else if (type === FRAME.FAIL) this.lost(failureError(this.options.what, parseFailure(payload)));
+    else throw violation(`frame of type ${type} in answer to ${this.options.what}`);
   }
 
   data(): void {
-    throw violation(`data in answer to ${this.#options.what}`);
+    throw violation(`data in answer to ${this.options.what}`);
   }
 
   disconnected(error: VivError): boolean {
@@ -83,31 +73,47 @@ export class Request<T> implements CellStream {
 
   reconnected(): void {}
 
+  /** Ends it with an error; nothing if it has ended. */
   lost(error: VivError): void {
-    this.#over();
+    if (this.#over) return;
+    this.#end();
+    this.ended(error);
     this.#reject(error);
   }
 
-  #result(payload: Buffer): T {
+  /** The same, from this side: the guest is told. */
+  protected giveUp(error: VivError): void {
+    if (this.#over) return;
+    this.session.sendShort(FRAME.CANCEL, this.stream);
+    this.lost(error);
+  }
+
+  /** What is said when the deadline passes. */
+  protected late(): VivError {
+    const { what, timeoutMs = TIMEOUT_MS } = this.options;
+    return new VivError('request_timeout', `${what}: no answer from the sandbox within ${timeoutMs} ms`);
+  }
+
+  /** For whoever waits for more than the answer. */
+  protected ended(_error: VivError): void {}
+
+  #succeed(payload: Buffer): void {
+    this.#end();
     try {
-      return this.#parse(payload);
+      this.#resolve(this.#parse(payload));
     } catch (error) {
       this.#reject(VivError.from(error));
       throw error;
     }
   }
 
-  readonly #aborted = (): void => this.#cancel(abortError(this.#options.signal as AbortSignal, this.#options.what));
+  readonly #aborted = (): void => this.giveUp(abortError(this.options.signal as AbortSignal, this.options.what));
 
-  #cancel(error: VivError): void {
-    this.#session.sendShort(FRAME.CANCEL, this.#stream);
-    this.lost(error);
-  }
-
-  #over(): void {
-    this.#deadline.clear();
-    this.#options.signal?.removeEventListener('abort', this.#aborted);
-    this.#session.forget(this.#stream, 0);
+  #end(): void {
+    this.#over = true;
+    this.deadline.clear();
+    this.options.signal?.removeEventListener('abort', this.#aborted);
+    this.session.forget(this.stream, 0);
   }
 }
 

@@ -1,10 +1,7 @@
 import { VivError } from '@vivarium/protocol';
-import { Deadline } from './deadline.ts';
-import { failureError, parseFailure } from './failure.ts';
 import { FRAME, violation } from './frame.ts';
-import type { CellStream } from './link.ts';
 import { Outflow } from './outflow.ts';
-import { abortError, type RequestOptions } from './request.ts';
+import { Request, type RequestOptions } from './request.ts';
 import type { Session } from './session.ts';
 
 export type UploadBody = Uint8Array | Iterable<Uint8Array> | AsyncIterable<Uint8Array>;
@@ -13,81 +10,61 @@ export type UploadBody = Uint8Array | Iterable<Uint8Array> | AsyncIterable<Uint8
 const STALL_MS = 600_000;
 
 /** FILE WRITE: a body goes down, one OK comes back. If the body fails, the write is canceled in the guest. */
-export class Upload<T> implements CellStream {
-  readonly #session: Session;
-  readonly #options: RequestOptions;
-  readonly #stall: Deadline;
-  #stream = 0;
-  #out!: Outflow;
-  readonly #parse: (payload: Buffer) => T;
-  #result: { value: T } | null = null;
+export class Upload<T> extends Request<T> {
+  #out: Outflow | null = null;
   #error: VivError | null = null;
-  /** Wakes whoever waits for the guest or for the body. */
-  #wake: (() => void) | null = null;
+  /** Ends the wait for the body or for room. */
+  #interrupt: ((error: VivError) => void) | null = null;
 
   constructor(session: Session, options: RequestOptions, parse: (payload: Buffer) => T) {
-    this.#session = session;
-    this.#options = options;
-    this.#parse = parse;
-    this.#stall = new Deadline(STALL_MS, session, () => {
-      this.#giveUp(new VivError('request_timeout', `${options.what}: the sandbox has stopped taking data`));
-    });
+    super(session, { ...options, timeoutMs: STALL_MS }, parse);
   }
 
   /** The session must be up. Returns what `parse` makes of OK's payload. */
-  async send(build: (stream: number) => Buffer, body: UploadBody): Promise<T> {
-    const { signal, what } = this.#options;
-    if (signal?.aborted) throw abortError(signal, what);
-    this.#stream = this.#session.add(this);
-    this.#out = new Outflow(this.#session, this.#stream, false);
-    signal?.addEventListener('abort', this.#aborted, { once: true });
+  async sendBody(build: (stream: number) => Buffer, body: UploadBody): Promise<T> {
+    const answer = this.send(build);
+    if (this.stream === 0) return answer;
+    // Whatever ends it while the body is on its way ends the pouring too, which reports it.
+    answer.catch(() => {});
+    this.#out = new Outflow(this.session, this.stream, false);
     try {
-      this.#session.send(build(this.#stream));
-      await this.#pour(body);
-      this.#out.close();
-      this.#stall.arm();
-      return await this.#answer();
+      await this.#pour(body, this.#out);
     } catch (error) {
-      this.#giveUp(VivError.from(error));
+      this.giveUp(VivError.from(error));
       throw error;
     }
+    this.#out.close();
+    this.deadline.arm();
+    return answer;
   }
 
-  frame(type: number, _chan: number, payload: Buffer): void {
-    if (type === FRAME.WINDOW) return this.#out.window(payload);
-    if (type === FRAME.FAIL) return this.lost(failureError(this.#options.what, parseFailure(payload)));
-    if (type !== FRAME.OK || !this.#out.closed)
-      throw violation(`frame of type ${type} in answer to ${this.#options.what}`);
-    this.#result = { value: this.#parse(payload) };
-    this.#over();
+  override frame(type: number, chan: number, payload: Buffer): void {
+    if (type === FRAME.WINDOW && this.#out) return this.#out.window(payload);
+    if (type === FRAME.OK && !this.#out?.closed) throw violation(`an early OK in answer to ${this.options.what}`);
+    super.frame(type, chan, payload);
   }
 
-  data(): void {
-    throw violation(`data in answer to ${this.#options.what}`);
+  protected override late(): VivError {
+    return new VivError('request_timeout', `${this.options.what}: the sandbox has stopped taking data`);
   }
 
-  disconnected(error: VivError): boolean {
-    this.lost(error);
-    return false;
-  }
-
-  reconnected(): void {}
-
-  lost(error: VivError): void {
-    if (this.#result || this.#error) return;
+  protected override ended(error: VivError): void {
     this.#error = error;
-    this.#out.abandon(error);
-    this.#over();
+    this.#out?.abandon(error);
+    this.#interrupt?.(error);
   }
 
-  async #pour(body: UploadBody): Promise<void> {
+  async #pour(body: UploadBody, out: Outflow): Promise<void> {
     const chunks = body instanceof Uint8Array ? [body] : body;
     const iterator = Symbol.asyncIterator in chunks ? chunks[Symbol.asyncIterator]() : chunks[Symbol.iterator]();
     try {
       for (;;) {
-        const { done, value } = await this.#until(Promise.resolve(iterator.next()));
+        // A slow body is not the guest's fault.
+        this.deadline.clear();
+        const { done, value } = await this.#unlessEnded(iterator.next());
         if (done) return;
-        await this.#write(value);
+        const wait = this.#write(out, value);
+        if (wait) await wait;
       }
     } catch (error) {
       // Ends the source; its own objections come second.
@@ -96,48 +73,28 @@ export class Upload<T> implements CellStream {
     }
   }
 
-  #write(chunk: Uint8Array): Promise<void> {
-    this.#stall.arm();
+  /** null when all of it is on its way already. */
+  #write(out: Outflow, chunk: Uint8Array): Promise<void> | null {
+    let written: Error | true | undefined | null;
+    let settle: ((error?: Error | null) => void) | undefined;
+    out.write(chunk, (error) => {
+      written = error ?? true;
+      settle?.(error);
+    });
+    if (written === true) return null;
     return new Promise((resolve, reject) => {
-      this.#out.write(chunk, (error) => {
-        this.#stall.clear();
-        if (error) reject(error);
-        else resolve();
-      });
+      settle = (error) => (error ? reject(error) : resolve());
+      if (written) settle(written as Error);
+      else this.deadline.arm();
     });
   }
 
   /** Waits for the body, but no longer than the upload lives. */
-  #until<U>(promise: Promise<U>): Promise<U> {
+  #unlessEnded<U>(step: U | PromiseLike<U>): Promise<U> {
     if (this.#error) return Promise.reject(this.#error);
     return new Promise((resolve, reject) => {
-      this.#wake = () => this.#error && reject(this.#error);
-      promise.then(resolve, reject);
+      this.#interrupt = reject;
+      Promise.resolve(step).then(resolve, reject);
     });
-  }
-
-  #answer(): Promise<T> {
-    return new Promise((resolve, reject) => {
-      this.#wake = () => {
-        if (this.#result) resolve(this.#result.value);
-        else reject(this.#error);
-      };
-      if (this.#result || this.#error) this.#wake();
-    });
-  }
-
-  readonly #aborted = (): void => this.#giveUp(abortError(this.#options.signal as AbortSignal, this.#options.what));
-
-  #giveUp(error: VivError): void {
-    if (this.#result || this.#error) return;
-    this.#session.sendShort(FRAME.CANCEL, this.#stream);
-    this.lost(error);
-  }
-
-  #over(): void {
-    this.#stall.clear();
-    this.#options.signal?.removeEventListener('abort', this.#aborted);
-    this.#session.forget(this.#stream, 0);
-    this.#wake?.();
   }
 }
