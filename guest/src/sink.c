@@ -178,8 +178,8 @@ static uint64_t handed_on(const struct sink *sink) {
 void sink_grant(struct sink *sink) {
   if (!sink->closed) {
     if (sink->window == WINDOW_SMALL && sink->ring.end >= WINDOW_SMALL && extra < EXTRA_MAX) {
-      sink->window = WINDOW_LARGE;
-      extra += WINDOW_LARGE - WINDOW_SMALL;
+      sink->window = sink->direct ? 2 * WINDOW_LARGE : WINDOW_LARGE;
+      extra += sink->window - WINDOW_SMALL;
     }
     uint64_t limit = handed_on(sink) + sink->window;
     if (sink->direct && !sink->finished && limit < sink->limit + sink->window / 4) return;
