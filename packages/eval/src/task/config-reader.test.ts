@@ -343,3 +343,11 @@ test('whatever the text, it is read or refused with an error of ours', () => {
     { numRuns: 500 },
   );
 });
+
+test('lines as long as the file are no work', () => {
+  fails(
+    `a = "${' '.repeat(1_000_000)}"\n[${' '.repeat(1_000_000)}agent]\ntimeout_sec = "x"\n`,
+    'task_invalid',
+    /timeout_sec/,
+  );
+});

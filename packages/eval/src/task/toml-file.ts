@@ -42,13 +42,17 @@ function plain(value: unknown): unknown {
   return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, plain(item)]));
 }
 
+/** Of a line: headers and keys are short, and expressions slow on what is not. */
+const LOOKED_AT = 500;
+
 /** By headers and keys, not by a second parser: enough for a message, never used for values. */
 function lineOf(source: string, path: Path): number | undefined {
   const wanted = dotted(path);
   const counts = new Map<string, number>();
   let table = '';
   let best: { line: number; length: number } | undefined;
-  for (const [index, text] of source.split('\n').entries()) {
+  for (const [index, whole] of source.split('\n').entries()) {
+    const text = whole.slice(0, LOOKED_AT);
     const header = /^\s*(\[\[?)\s*([A-Za-z0-9_.\-"' ]+?)\s*\]\]?\s*(#.*)?\r?$/.exec(text);
     const key = /^\s*([A-Za-z0-9_.\-"']+(?:\s*\.\s*[A-Za-z0-9_\-"']+)*)\s*=/.exec(text);
     if (header) table = tableOf(header[2]!, header[1] === '[[', counts);

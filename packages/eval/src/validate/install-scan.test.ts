@@ -51,3 +51,8 @@ test('what only looks like it is left alone', () => {
 test('any text is answered', () => {
   fc.assert(fc.property(fc.string({ maxLength: 2000 }), (script) => Array.isArray(findInstalls(script))));
 });
+
+test('hostile lines are no work', () => {
+  for (const text of ['a='.repeat(200_000), '- '.repeat(200_000), ' '.repeat(400_000), '; sudo -'.repeat(100_000)])
+    assert.deepEqual(findInstalls(text), []);
+});

@@ -30,12 +30,16 @@ const TOOLS: readonly { tool: string; pattern: RegExp }[] = [
 const HARMLESS =
   /--no-index|--offline|\b(localhost|127\.0\.0\.1|0\.0\.0\.0|\[::1\])(?![\w.])|\$\{?(HOST|URL|BASE|SERVER)/i;
 
+/** Of a line: a hostile one must not keep the expressions busy. */
+const LOOKED_AT = 2000;
+
 /**
  * Commands of a shell script that install or fetch something: such a verifier needs a network that it does not have, takes
  * long, and gives another answer next year. By text, so neither complete nor certain.
  */
 export function findInstalls(script: string): Install[] {
-  return logicalLines(script).flatMap(({ line, text }) => {
+  return logicalLines(script).flatMap(({ line, text: whole }) => {
+    const text = whole.slice(0, LOOKED_AT);
     const found = HARMLESS.test(text) ? undefined : TOOLS.find(({ pattern }) => pattern.test(text));
     return found === undefined ? [] : [{ line, tool: found.tool, text: text.trim().slice(0, 200) }];
   });

@@ -13,8 +13,8 @@ const RUN: ValidationRun = {
   message: null,
   agentMs: 100,
   testMs: 100,
-  memoryPeakBytes: null,
-  memoryLimitBytes: null,
+  memoryPeakMiB: null,
+  memoryHeadroomPct: null,
 };
 const NOP: ValidationRun = { ...RUN, agent: 'nop', outcome: 'failed', rewards: { reward: 0 } };
 
@@ -60,6 +60,6 @@ test('a build that fails and a machine that fails are said alone', async (t) => 
 test('limits that are nearly used up are told', async (t) => {
   assert.match((await verdict(t, [{ ...RUN, agentMs: 6000 }, NOP]))[0]!, /6\.0 s of the 10 s of agent\.timeout_sec/);
   assert.match((await verdict(t, [RUN, { ...NOP, testMs: 15_000 }]))[0]!, /15\.0 s of the 20 s of verifier/);
-  const tight = { ...RUN, memoryPeakBytes: 95 * 2 ** 20, memoryLimitBytes: 100 * 2 ** 20 };
-  assert.match((await verdict(t, [tight, NOP]))[0]!, /near_memory_limit: oracle used up to 95 of the 100 MiB/);
+  const tight = { ...RUN, memoryPeakMiB: 95, memoryHeadroomPct: 5 };
+  assert.match((await verdict(t, [tight, NOP]))[0]!, /near_memory_limit: oracle used up to 95 MiB; 5 % of/);
 });

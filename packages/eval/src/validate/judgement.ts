@@ -5,9 +5,9 @@ import type { ValidationRun } from './report.ts';
 
 /** A reward of at least this is a pass, as in `viv eval`. */
 const PASS = 1;
-/** Parts of a limit above which another machine, or a busy one, might not do. */
+/** How near a limit is too near: another machine, or a busy one, might not do. */
 const TIME_SHARE = 0.5;
-const MEMORY_SHARE = 0.8;
+const HEADROOM_PCT = 20;
 
 /** What the runs say about the task: does the oracle pass, always; does doing nothing fail; are the limits ample? */
 export function judge(task: Task, runs: readonly ValidationRun[]): Finding[] {
@@ -73,18 +73,15 @@ function nearTime(who: string, field: string, ms: number, limit: number | null):
 }
 
 function judgeMemory(runs: readonly ValidationRun[]): Finding[] {
-  const tight = runs.find(
-    ({ memoryPeakBytes: peak, memoryLimitBytes: limit }) => peak !== null && limit && peak > limit * MEMORY_SHARE,
-  );
+  const tight = runs.find(({ memoryHeadroomPct }) => memoryHeadroomPct !== null && memoryHeadroomPct < HEADROOM_PCT);
   if (tight === undefined) return [];
-  const [peak, limit] = [mib(tight.memoryPeakBytes!), mib(tight.memoryLimitBytes!)];
-  const message = `${tight.agent} used up to ${peak} of the ${limit} MiB of environment.memory_mb`;
+  const left = `${Math.round(tight.memoryHeadroomPct!)} % of environment.memory_mb were left`;
+  const message = `${tight.agent} used up to ${Math.round(tight.memoryPeakMiB ?? 0)} MiB; ${left}`;
   return [{ severity: 'warning', rule: 'near_memory_limit', message }];
 }
 
 const score = ({ rewards }: ValidationRun) => (rewards === null ? 0 : scoreOf(rewards));
 const said = ({ outcome, message }: ValidationRun) => message ?? outcome;
-const mib = (bytes: number) => Math.round(bytes / 2 ** 20);
 
 function sumOrNull(values: readonly (number | null)[]): number | null {
   return values.reduce<number | null>((sum, value) => (sum === null || value === null ? null : sum + value), 0);

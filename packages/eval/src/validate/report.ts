@@ -11,8 +11,8 @@ export type ValidationRun = {
   agentMs: number;
   testMs: number;
   /** Of the agent's sandbox, when the node told. */
-  memoryPeakBytes: number | null;
-  memoryLimitBytes: number | null;
+  memoryPeakMiB: number | null;
+  memoryHeadroomPct: number | null;
 };
 
 export type TaskReport = {

@@ -1,13 +1,13 @@
 import { basename } from 'node:path';
-import type { Image, Vivarium } from '@vivarium/sdk';
-import { collect, VivError } from '@vivarium/sdk';
+import { type Treatment, type Vivarium, VivError } from '@vivarium/sdk';
 import { agentConfig } from '../agent/index.ts';
 import type { JobConfig } from '../job/config.ts';
+import type { JobDirectory } from '../job/directory.ts';
 import { JobLease } from '../job/lease.ts';
+import { removeJob } from '../job/remove.ts';
 import { runJob } from '../job/run-job.ts';
 import { startJob } from '../job/start.ts';
 import type { Task } from '../task/task.ts';
-import { slug } from '../trial/image-name.ts';
 import type { TrialResult } from '../trial/result.ts';
 import { limitsFor } from '../trial/settings.ts';
 import { answerFiles } from './answer-files.ts';
@@ -38,9 +38,10 @@ export type RunsOptions = {
 /** Runs oracle and nop over all tasks as two jobs, then looks into each image. Infrastructure failures are thrown. */
 export async function runTasks(tasks: readonly Task[], options: RunsOptions): Promise<Map<string, TaskRuns>> {
   const solved = tasks.filter(hasOracle);
+  const jobs: JobDirectory[] = [];
   try {
-    const oracle = solved.length === 0 ? [] : (await runAs('oracle', options.attempts, solved, options)).results;
-    const { results: nop, job } = await runAs('nop', 1, tasks, options);
+    const oracle = solved.length === 0 ? [] : (await runAs('oracle', options.attempts, solved, jobs, options)).results;
+    const { results: nop, job } = await runAs('nop', 1, tasks, jobs, options);
     await using lease = await JobLease.take(options.viv, `${options.id}-scan`);
     const all = new Map<string, TaskRuns>();
     for (const task of tasks) {
@@ -51,7 +52,7 @@ export async function runTasks(tasks: readonly Task[], options: RunsOptions): Pr
     }
     return all;
   } finally {
-    if (!options.keep) await removeStates(options);
+    if (!options.keep) await discard(jobs, options);
   }
 }
 
@@ -63,6 +64,7 @@ async function runAs(
   agent: 'oracle' | 'nop',
   attempts: number,
   tasks: readonly Task[],
+  jobs: JobDirectory[],
   options: RunsOptions,
 ): Promise<{ results: TrialResult[]; job: JobConfig }> {
   const { viv, connection, hostEnv, signal, progress, path, jobsDir, id, map, buildNetwork, concurrent } = options;
@@ -77,6 +79,7 @@ async function runAs(
     names: tasks.map(({ dir }) => basename(dir)),
     details: { map, buildNetwork },
   });
+  jobs.push(directory);
   await runJob(directory, loaded, {
     viv,
     connection,
@@ -128,7 +131,7 @@ async function inspect(
 
 function toRun(result: TrialResult): ValidationRun {
   const { vivarium, verifier_result, exception_info } = result;
-  const memory = memoryOf(vivarium.treatment);
+  const treatment = vivarium.treatment as Partial<Treatment> | null;
   return {
     agent: result.agent_info.name === 'oracle' ? 'oracle' : 'nop',
     outcome: vivarium.outcome,
@@ -136,25 +139,16 @@ function toRun(result: TrialResult): ValidationRun {
     message: exception_info?.exception_message ?? vivarium.verification?.rewardError ?? null,
     agentMs: vivarium.timings.agentMs,
     testMs: vivarium.timings.testMs,
-    memoryPeakBytes: memory.peak,
-    memoryLimitBytes: memory.limit,
+    memoryPeakMiB: treatment?.memoryPeakMiB ?? null,
+    memoryHeadroomPct: treatment?.memoryHeadroomPct ?? null,
   };
 }
 
-/** What the node says of the agent's sandbox; a node that says nothing is no error. */
-function memoryOf(treatment: unknown): { peak: number | null; limit: number | null } {
-  const said = (treatment ?? {}) as Record<string, unknown>;
-  const number = (value: unknown) => (typeof value === 'number' && value > 0 ? value : null);
-  return { peak: number(said.memoryPeakBytes), limit: number(said.memoryLimitBytes) };
-}
-
-/** The states of the trials are of no use when their jobs are gone. */
-async function removeStates({ viv, id }: RunsOptions): Promise<void> {
-  const prefixes = ['oracle', 'nop'].map((agent) => `trial/${slug(`${id}-${agent}`, 60)}/`);
-  const images: Image[] = await collect(viv.images.list()).catch(() => []);
-  for (const { name } of images.filter((image) => prefixes.some((prefix) => image.name.startsWith(prefix)))) {
-    await viv.images.remove(name).catch((error: unknown) => {
-      if (VivError.from(error).fault !== 'infra' && VivError.from(error).code !== 'image_not_found') throw error;
+/** Jobs that nobody asked to keep, with the states of their trials. */
+async function discard(directories: readonly JobDirectory[], { viv, progress }: RunsOptions): Promise<void> {
+  for (const directory of directories) {
+    await removeJob(viv, directory).catch((error: unknown) => {
+      progress(`the images of a job are still on the node (viv image ls --all): ${VivError.from(error).message}`);
     });
   }
 }
