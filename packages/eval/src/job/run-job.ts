@@ -13,6 +13,7 @@ import { agentTrials } from './agent-trials.ts';
 import type { JobConfig } from './config.ts';
 import type { JobDirectory } from './directory.ts';
 import type { JobEvent } from './event.ts';
+import { HostWatch } from './host-watch.ts';
 import { writeJson } from './json-file.ts';
 import { endEarlierRun, JobLease } from './lease.ts';
 import type { PlannedTrial } from './plan.ts';
@@ -61,12 +62,20 @@ export async function runJob(
   const job = directory.config;
   await endEarlierRun(options.viv, job.vivarium.id);
   await using lease = await JobLease.take(options.viv, job.vivarium.id);
-  const context = contextOf(directory, job, lease, options);
+  using host = await new HostWatch(options.viv).start();
+  const context = contextOf(directory, job, { lease, host }, options);
   const kind = job.vivarium.regradeOf === null ? agentTrials(context) : regradeTrials(context);
-  return new JobRun(directory, job, tasks, { context, kind, onEvent: options.onEvent ?? (() => {}) }).run();
+  const run = new JobRun(directory, job, tasks, { context, kind, onEvent: options.onEvent ?? (() => {}) });
+  // Awaited here: lock and lease are given back when it has ended.
+  return await run.run();
 }
 
-function contextOf(directory: JobDirectory, job: JobConfig, lease: JobLease, options: RunOptions): TrialContext {
+function contextOf(
+  directory: JobDirectory,
+  job: JobConfig,
+  { lease, host }: { lease: JobLease; host: HostWatch },
+  options: RunOptions,
+): TrialContext {
   const { viv, connection, hostEnv = process.env, signal = new AbortController().signal, onEvent } = options;
   const onOutput = (task: Task, text: string) => onEvent?.({ type: 'image', task: task.id, text });
   return {
@@ -74,6 +83,7 @@ function contextOf(directory: JobDirectory, job: JobConfig, lease: JobLease, opt
     lease,
     job,
     agent: agentOf(job.agents[0]!),
+    host,
     images: new TaskImages({ viv, lease, job, signal, onOutput }),
     jobDir: directory.path,
     source: basename(job.datasets[0]!.path),

@@ -1,28 +1,39 @@
 import { join } from 'node:path';
 import type { Image, Vivarium } from '@vivarium/sdk';
 import { packContext } from '@vivarium/sdk/node';
+import type { EnvironmentConfig } from '../task/index.ts';
 
-export type BuildOptions = {
+export type ImageBuild = {
   name: string;
+  /** Directory with the files that the Dockerfile copies. */
   context: string;
+  /** Relative to it. */
   dockerfile: string;
+  environment: EnvironmentConfig;
   network: 'none' | 'node';
+  /** FROM name → image of ours. */
   map: Record<string, string>;
-  timeoutMs: number;
+  noCache: boolean;
   signal: AbortSignal;
-  onOutput: (text: string) => void;
+  /** Steps and their output, for whoever watches. */
+  onText: (text: string) => void;
 };
 
-/** Builds the image of a task's directory on the node; what its steps say goes to `onOutput`. */
-export async function buildImage(viv: Vivarium, options: BuildOptions): Promise<Image> {
-  const { context: directory, dockerfile, onOutput, ...request } = options;
+/** Builds the image of a task on the node. A step that fails is `build_failed`, with the step's output in details. */
+export async function buildImage(viv: Vivarium, build: ImageBuild): Promise<Image> {
+  const { name, context, dockerfile, environment, network, map, noCache, signal, onText } = build;
   return viv.images.build({
-    ...request,
-    ...(await packContext(directory, { dockerfile: join(directory, dockerfile) })),
+    name,
+    network,
+    map,
+    noCache,
+    timeoutMs: environment.buildTimeoutMs,
+    signal,
+    ...(await packContext(context, { dockerfile: join(context, dockerfile) })),
     onProgress: (event) => {
-      if (event.type === 'output') onOutput(event.text);
-      else if (event.type === 'step' && event.cached === null)
-        onOutput(`[${event.index}/${event.total}] ${event.instruction}\n`);
+      if (event.type === 'step' && event.ms === null) onText(`${event.index}/${event.total} ${event.instruction}`);
+      if (event.type === 'output') onText(event.text);
+      if (event.type === 'warning') onText(`warning: ${event.message}`);
     },
   });
 }

@@ -1,6 +1,7 @@
 import type { Vivarium } from '@vivarium/sdk';
 import type { Agent } from '../agent/agent.ts';
 import type { JobConfig } from '../job/config.ts';
+import type { HostWatch } from '../job/host-watch.ts';
 import type { JobLease } from '../job/lease.ts';
 import type { TaskImages } from './task-images.ts';
 
@@ -11,6 +12,7 @@ export type TrialContext = {
   job: JobConfig;
   agent: Agent;
   images: TaskImages;
+  host: HostWatch;
   /** `jobs/<job>` on this machine. */
   jobDir: string;
   /** Name of the task set. */

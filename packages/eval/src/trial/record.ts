@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { appendFileSync, mkdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
+import type { Treatment } from '@vivarium/sdk';
 import type { JobConfig } from '../job/config.ts';
 import { writeJson } from '../job/json-file.ts';
 import type { PlannedTrial } from '../job/plan.ts';
@@ -28,14 +29,14 @@ export class TrialRecord {
   agentFailure: AgentFailure | null = null;
   rewards: Rewards | null = null;
   verification: TrialDetails['verification'] = null;
-  treatment: unknown = null;
+  treatment: Treatment | null = null;
   suspectReasons: string[] = [];
   agentMs = 0;
   testMs = 0;
   readonly #planned: PlannedTrial;
   readonly #job: JobConfig;
   readonly #info: AgentInfo;
-  readonly #started = new Date();
+  readonly startedAt = new Date();
   readonly #clock = performance.now();
   readonly #spans: Partial<Record<SpanName, Span>> = {};
 
@@ -111,7 +112,7 @@ export class TrialRecord {
       agent_result: this.agentResult,
       verifier_result: this.rewards && { rewards: this.rewards },
       exception_info: this.#exception(outcome, options.stop, now),
-      started_at: this.#started.toISOString(),
+      started_at: this.startedAt.toISOString(),
       finished_at: now,
       environment_setup: this.spanOf('environment_setup'),
       agent_setup: this.spanOf('agent_setup'),

@@ -1,4 +1,4 @@
-import type { VivError } from '@vivarium/sdk';
+import type { Tampering, Treatment, VivError } from '@vivarium/sdk';
 import type { Rewards, TrialOutcome } from './outcome.ts';
 
 /** A stretch of a trial, RFC 3339. */
@@ -79,7 +79,7 @@ export type VerificationDetails = {
   isolation: 'in_process' | 'black_box';
   rewardError: string | null;
   /** Changes outside the workspace that matter to a grade; bounded. */
-  tampering: unknown[];
+  tampering: Tampering[];
   leftOut: string[];
   command: { outcome: string; exitCode: number | null; durationMs: number } | null;
   timings: Record<string, number>;
@@ -100,7 +100,7 @@ export type TrialDetails = {
   };
   verification: VerificationDetails | null;
   /** How the machine treated the agent's sandbox. */
-  treatment: unknown;
+  treatment: Treatment | null;
   /** The machine disturbed this trial: its result may say more about the host than about the agent. */
   suspect: boolean;
   suspectReasons: string[];

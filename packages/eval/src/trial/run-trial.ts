@@ -1,22 +1,21 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Sandbox } from '@vivarium/sdk';
-import { modelEnv, modelReach } from '../agent/model.ts';
+import { type Sandbox, treatment } from '@vivarium/sdk';
+import { modelEnv } from '../agent/model.ts';
 import type { PlannedTrial } from '../job/plan.ts';
 import { agentVariables } from '../task/agent-variables.ts';
 import { resolveEnv } from '../task/env.ts';
 import type { Task } from '../task/index.ts';
+import { type BoxSpec, nextStep, startBox } from './agent-box.ts';
 import { collectLogs } from './collect.ts';
 import type { Phase, TrialContext } from './context.ts';
-import { FileTree } from './file-tree.ts';
-import { awaitHealthy } from './healthcheck.ts';
 import { trialImage } from './image-name.ts';
 import { LogBudget } from './log-files.ts';
 import { outcomeOf, stopFor, TrialStop } from './outcome.ts';
 import { TrialRecord } from './record.ts';
 import type { TrialDetails, TrialResult } from './result.ts';
 import { gradeSeparately } from './separate.ts';
-import { agentTimeoutMs, limitsFor, ttlS } from './settings.ts';
+import { agentTimeoutMs } from './settings.ts';
 import { combineRewards, fallsShort, stepsOf, type TrialStep } from './steps.ts';
 import type { PreparedTask } from './task-images.ts';
 import { type Grade, gradeState } from './verification.ts';
@@ -94,7 +93,9 @@ class Trial {
     record.images.grader = prepared.graders[0] ?? null;
     this.#workdir = this.#task.environment.config.workdir ?? prepared.image.config.cwd ?? '/';
     this.#onPhase('start');
-    const sandbox = await record.span('environment_setup', () => during('start', () => this.#start(prepared)));
+    const sandbox = await record.span('environment_setup', () =>
+      during('start', () => startBox(this.#context, this.#box(prepared))),
+    );
     try {
       await this.#allSteps(sandbox, prepared);
     } finally {
@@ -107,7 +108,7 @@ class Trial {
   async #allSteps(sandbox: Sandbox, prepared: PreparedTask): Promise<void> {
     const grades: (Grade | null)[] = [];
     for (const [index, step] of this.#steps.entries()) {
-      if (index > 0) await during('run', () => this.#nextStep(sandbox, step));
+      if (index > 0) await during('run', () => nextStep(this.#context, sandbox, step, this.#workdir));
       const grade = await this.#step(sandbox, prepared, index);
       grades.push(grade);
       if (fallsShort(step.minReward, grade?.rewards ?? null)) break;
@@ -130,6 +131,7 @@ class Trial {
     record.agentFailure = null;
     await this.#agent(sandbox, step, dir);
     this.#onPhase('collect');
+    await this.#treatment(sandbox);
     const { writesLogs } = this.#context.agent;
     if (writesLogs || step.artifacts.length > 0)
       await during('run', () => collectLogs(sandbox, dir, step.artifacts, this.#budget, this.#context.signal));
@@ -140,62 +142,26 @@ class Trial {
     return grade;
   }
 
-  async #start(prepared: PreparedTask): Promise<Sandbox> {
-    const { lease, job, agent, signal, hostEnv } = this.#context;
-    const { config } = this.#task.environment;
-    const reach = modelReach(job);
-    const sandbox = await lease.create(
-      {
-        image: prepared.image.name,
-        labels: { ...this.#labels, 'viv.role': 'agent' },
-        limits: limitsFor(config, job),
-        env: resolveEnv(config.env, hostEnv, 'environment.env'),
-        ttlS: ttlS(this.#task, job),
-        ...(reach && { reach: [reach] }),
-      },
-      { signal },
-    );
-    try {
-      const tree = new FileTree();
-      const step = this.#steps[0]!;
-      await agent.prepare(step, tree);
-      await this.#setUp(sandbox, step, tree);
-      return sandbox;
-    } catch (error) {
-      await sandbox.kill().catch(() => {});
-      throw error;
-    }
+  #box(prepared: PreparedTask): BoxSpec {
+    return {
+      task: this.#task,
+      step: this.#steps[0]!,
+      image: prepared.image.name,
+      labels: this.#labels,
+      workdir: this.#workdir,
+    };
   }
 
-  /** Between two steps: the logs of the step before are on this machine. */
-  async #nextStep(sandbox: Sandbox, step: TrialStep): Promise<void> {
-    const { agent, signal } = this.#context;
-    for (const name of ['agent', 'verifier', 'artifacts'])
-      await sandbox.files.remove(`/logs/${name}`, { recursive: true, missingOk: true, signal });
-    await sandbox.files.remove('/solution', { recursive: true, missingOk: true, signal });
-    const tree = new FileTree();
-    for (const name of ['agent', 'verifier', 'artifacts']) tree.addDirectory(`logs/${name}`, 0o777);
-    tree.addFile('logs/agent/instruction.md', step.instruction);
-    await agent.prepare(step, tree);
-    await this.#setUp(sandbox, step, tree);
-  }
-
-  /** Uploads what the step brings, runs its set-up, waits for health. */
-  async #setUp(sandbox: Sandbox, step: TrialStep, tree: FileTree): Promise<void> {
-    const { signal } = this.#context;
-    if (step.workdir !== null) await tree.addTree(this.#workdir.replace(/^\/+/, ''), step.workdir);
-    if (!tree.isEmpty) await sandbox.files.upload('/', tree.tar(), { signal });
-    const cwd = this.#workdir;
-    if (step.hasSetup) {
-      const done = await sandbox.exec(['bash', '-c', './setup.sh'], {
-        cwd,
-        timeoutMs: 600_000,
-        label: 'setup',
-        signal,
-      });
-      if (!done.ok) done.check();
-    }
-    if (step.healthcheck) await awaitHealthy(sandbox, step.healthcheck, { cwd, env: {}, signal });
+  /** How the machine treated the agent so far: before the verifier's work is counted in. */
+  async #treatment(sandbox: Sandbox): Promise<void> {
+    const record = this.#record;
+    const host = this.#context.host.between(record.startedAt.getTime(), Date.now());
+    const stats = await sandbox.stats().catch(() => null);
+    if (!host || !stats) return;
+    const { memoryMiB } = sandbox.info.limits;
+    const facts = treatment(host.before, host.after, stats, { memoryMiB });
+    record.treatment = facts;
+    record.suspectReasons = facts.reasons;
   }
 
   async #agent(sandbox: Sandbox, step: TrialStep, dir: string): Promise<void> {

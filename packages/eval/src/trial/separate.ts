@@ -73,7 +73,7 @@ async function createVerifier(
     },
     { signal },
   );
-  await verifier.files.upload('/', tree.tar(), { signal });
+  await verifier.files.upload('/', tree.tar(), { user: 'root', signal });
   return verifier;
 }
 

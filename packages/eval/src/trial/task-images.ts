@@ -96,7 +96,7 @@ export class TaskImages {
       const labels = { 'viv.job': this.#job.vivarium.id, 'viv.role': 'prepare' };
       const sandbox = await this.#lease.create({ image: base.name, labels, user: 'root' }, { signal: this.#signal });
       try {
-        await sandbox.files.upload('/', tree.tar(), { signal: this.#signal });
+        await sandbox.files.upload('/', tree.tar(), { user: 'root', signal: this.#signal });
         return (await sandbox.pack({ image: name, scrub: 'none', times: 'kept' })).image;
       } finally {
         await sandbox.kill().catch(() => {});
@@ -133,7 +133,10 @@ export class TaskImages {
   /** By the map, else as it is named: an image of ours, or an OCI reference that the node imports. */
   async #existing(ref: string): Promise<Image> {
     const name = this.#job.vivarium.map[ref] ?? ref;
-    return this.#viv.images.get(name);
+    if (isImageName(name)) return this.#viv.images.get(name);
+    const labels = { 'viv.job': this.#job.vivarium.id, 'viv.role': 'prepare' };
+    await using sandbox = await this.#lease.create({ image: name, labels }, { signal: this.#signal });
+    return this.#viv.images.get(sandbox.info.image);
   }
 
   async #build(task: Task, environment: TaskEnvironment, context: string): Promise<Image> {
@@ -148,11 +151,12 @@ export class TaskImages {
         name,
         context,
         dockerfile,
+        environment: environment.config,
         network,
         map,
-        timeoutMs: environment.config.buildTimeoutMs,
+        noCache: forced !== '',
         signal: this.#signal,
-        onOutput: (text) => this.#onOutput(task, text),
+        onText: (text) => this.#onOutput(task, text),
       }),
     );
   }
@@ -182,4 +186,9 @@ export class TaskImages {
       throw error;
     }
   }
+}
+
+/** `name@version`; an OCI reference has a tag or a digest of its own form. */
+function isImageName(text: string): boolean {
+  return /^([a-z0-9][a-z0-9._-]*\/){0,3}[a-z0-9][a-z0-9._-]*@[A-Za-z0-9][A-Za-z0-9._-]*$/.test(text);
 }
