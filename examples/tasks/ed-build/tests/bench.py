@@ -13,6 +13,8 @@ NOBODY = 65534
 REWARD = "/logs/verifier/reward.txt"
 OUTPUT_MAX = 16 << 20
 PYTHON = "/usr/bin/python3"
+# Without new privileges neither sudo nor a set-user-ID program that the agent left makes nobody root.
+AS_NOBODY = ["/usr/bin/setpriv", "--no-new-privs", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", "--"]
 
 
 def open_bench():
@@ -37,15 +39,12 @@ def run(argv, *, cwd="/", stdin=b"", timeout_s=30, cpu_s=30, env=None):
         given.write(stdin)
         given.seek(0)
         process = subprocess.Popen(
-            argv,
+            [*AS_NOBODY, *argv],
             cwd=cwd,
             stdin=given,
             stdout=out,
             stderr=err,
             env={"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": cwd, "LC_ALL": "C.UTF-8", **(env or {})},
-            user=NOBODY,
-            group=NOBODY,
-            extra_groups=[],
             start_new_session=True,
             preexec_fn=limits,
         )
@@ -87,10 +86,15 @@ def copy_tree(source, target):
     if os.path.islink(source) or not os.path.isdir(source):
         finish(False, f"{source} is not a directory")
     shutil.copytree(source, target, ignore=uninteresting, dirs_exist_ok=True)
-    for directory, names, files in os.walk(target):
-        for path in [directory, *(os.path.join(directory, name) for name in files)]:
-            os.chown(path, NOBODY, NOBODY)
-            os.chmod(path, os.stat(path).st_mode | 0o700)
+    for directory, _, files in os.walk(target):
+        hand_over(directory, 0o700)
+        for name in files:
+            hand_over(os.path.join(directory, name), 0o600)
+
+
+def hand_over(path, mode):
+    os.chown(path, NOBODY, NOBODY)
+    os.chmod(path, os.stat(path).st_mode | mode)
 
 
 def finish(passed, why):

@@ -72,15 +72,12 @@ def main():
         bench.finish(False, "there is no /app/start.sh")
     bench.open_bench()
     process = subprocess.Popen(
-        ["/bin/bash", "/app/start.sh"],
+        [*bench.AS_NOBODY, "/bin/bash", "/app/start.sh"],
         cwd="/",
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
         env={"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": "/nonexistent"},
-        user=bench.NOBODY,
-        group=bench.NOBODY,
-        extra_groups=[],
         start_new_session=True,
     )
     if not started(process):
