@@ -36,7 +36,8 @@ debian-archive-keyring|verifies Debian packages for base images
 util-linux|namespaces
 mount|loop devices
 tar|imports
-xz-utils|imports
+xz-utils|imports, archives that ADD unpacks
+bzip2|archives that ADD unpacks
 ca-certificates|downloads
 make|builds viv-init
 gcc|builds viv-init
@@ -49,6 +50,7 @@ LIST
 busybox-static|a small test image
 clang|sanitizer and fuzzer builds of viv-init
 git|tidy test
+buildah|images built from Dockerfiles are compared with its
 LIST
       ;;
     bench) echo 'podman|the benchmarks compare with it' ;;

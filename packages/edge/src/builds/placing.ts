@@ -18,6 +18,8 @@ export class Placing {
   readonly #cell: Cell;
   readonly #signal: AbortSignal;
   readonly #known = new Set<string>(['/']);
+  /** Made here: nothing is in the way in them. */
+  readonly #fresh = new Set<string>();
   readonly #directories: { path: string; mode: number; mtimeNs: bigint }[] = [];
   readonly #pending = new Map<string, Promise<void>>();
   #error: unknown = null;
@@ -89,6 +91,7 @@ export class Placing {
     const options = { mode, parents: false, exclusive: false, signal: this.#signal };
     // A link that leads nowhere is in the way.
     await this.#replacing(path, () => this.#cell.mkdir(bytes(path), options));
+    this.#fresh.add(path);
     if (owner.uid !== 0 || owner.gid !== 0) await this.#cell.chown(bytes(path), owner, { signal: this.#signal });
   }
 
@@ -116,10 +119,20 @@ export class Placing {
     { uid, gid }: Ids,
     mode: number,
   ): Promise<void> {
+    if (!this.#fresh.has(parent(path))) await this.#removeLink(path);
     const options = { mode, atomic: true, owner: `${uid}:${gid}`, signal: this.#signal };
     const at = bytes(path);
     await this.#replacing(path, () => this.#cell.write(at, body, options), 'not_regular_file');
     await this.#cell.utimes(at, node.mtimeNs, { signal: this.#signal });
+  }
+
+  /** A write goes where a link leads; a copy takes the link's place. */
+  async #removeLink(path: string): Promise<void> {
+    const entry = await this.#cell.stat(bytes(path), { signal: this.#signal }).catch((thrown) => {
+      if (VivError.from(thrown).code === 'path_not_found') return null;
+      throw thrown;
+    });
+    if (entry?.type === 'symlink') await this.#cell.remove(bytes(path), { signal: this.#signal });
   }
 
   async #symlink(path: string, target: string, owner: Ids): Promise<void> {
