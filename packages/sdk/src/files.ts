@@ -12,7 +12,7 @@ import { Subscription } from './subscription.ts';
 export type FilePath = string | Uint8Array;
 
 export type FileOptions = {
-  /** Acts with this user's permissions. Default root. */
+  /** Acts with this user's permissions. Default: the sandbox's user (the image's, else root). */
   user?: string;
   signal?: AbortSignal;
 };

@@ -32,7 +32,7 @@ async function collectArtifact(
   if (source === '/logs/artifacts') return;
   const to = join('artifacts', safeRelative(destination ?? basename(source)));
   mkdirSync(join(target, 'artifacts'), { recursive: true });
-  const entry = await sandbox.files.stat(source, { follow: true, signal }).catch(() => null);
+  const entry = await sandbox.files.stat(source, { follow: true, user: 'root', signal }).catch(() => null);
   if (entry === null) return budget.note(`artifact ${source} is not there`);
   const isDirectory = entry.type === 'dir';
   const place = (path: string) => {

@@ -129,14 +129,14 @@ async function rewardsOf(verifier: Sandbox, done: ExecResult): ReturnType<typeof
 async function carryArtifacts(from: Sandbox, to: Sandbox, artifacts: readonly Artifact[]): Promise<void> {
   const all = [{ source: '/logs/artifacts', exclude: [] as string[] }, ...artifacts];
   for (const { source, exclude } of all) {
-    const entry = await from.files.stat(source, { follow: true }).catch((error: unknown) => {
+    const entry = await from.files.stat(source, { follow: true, user: 'root' }).catch((error: unknown) => {
       if (VivError.from(error).fault === 'infra') throw error;
       return null;
     });
     if (entry === null) continue;
-    const stream = (await from.files.download(source)) as unknown as AsyncIterable<Uint8Array>;
+    const stream = (await from.files.download(source, { user: 'root' })) as unknown as AsyncIterable<Uint8Array>;
     const target = entry.type === 'dir' ? source : dirname(source);
-    await to.files.upload(target, filtered(stream, exclude));
+    await to.files.upload(target, filtered(stream, exclude), { user: 'root' });
   }
 }
 

@@ -52,9 +52,9 @@ export async function closeToAgent(
     throw refusal(`the workspace holds the grader’s home ${grader.home}`);
   await Promise.all(
     CLOSED.map(async (path) => {
-      if (!(await sandbox.files.exists(path))) return;
-      await sandbox.files.chown(path, `${grader.uid}:${grader.gid}`);
-      await sandbox.files.chmod(path, 0o700);
+      if (!(await sandbox.files.exists(path, AS_ROOT))) return;
+      await sandbox.files.chown(path, `${grader.uid}:${grader.gid}`, AS_ROOT);
+      await sandbox.files.chmod(path, 0o700, AS_ROOT);
     }),
   );
   const run = ['setpriv', `--reuid=${agent.uid}`, `--regid=${agent.gid}`, '--clear-groups', '--no-new-privs'];
@@ -63,6 +63,9 @@ export async function closeToAgent(
     VIV_AGENT_RUN: [...run, '--bounding-set=-all', '--inh-caps=-all'].join(' '),
   };
 }
+
+/** Else the file API acts as the image's user. */
+const AS_ROOT = { user: 'root' };
 
 type Account = { uid: number; gid: number; home: string };
 

@@ -35,7 +35,7 @@ export class ShadowCollector {
 export async function removeShadows(files: Files, shadows: readonly string[]): Promise<string[]> {
   const hiding = await Promise.all(shadows.map((path) => hides(files, path)));
   const removed = shadows.filter((_, index) => hiding[index]);
-  await Promise.all(removed.map((path) => files.remove(path, { missingOk: true })));
+  await Promise.all(removed.map((path) => files.remove(path, { missingOk: true, user: 'root' })));
   return removed;
 }
 
