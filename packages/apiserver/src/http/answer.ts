@@ -3,6 +3,7 @@ import type { ServerResponse } from 'node:http';
 import type { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { VivError } from '@vivarium/protocol';
+import { drain } from './drain.ts';
 
 /** Lines are gathered up to this size before they are written. */
 const BATCH_BYTES = 65_536;
@@ -50,7 +51,10 @@ export function ndjson<T>(
     } finally {
       await iterator.return?.();
     }
-    if (!res.destroyed) res.end();
+    if (res.destroyed) return;
+    res.end();
+    // A request with a body may be answered before all of it came: an import that failed.
+    if (!res.req.complete) drain(res.req);
   });
 }
 

@@ -1,6 +1,7 @@
 import { type BuildProgress, type BuildQuery, BuildRequest, VivError } from '@vivarium/protocol';
 import { ndjson } from './answer.ts';
 import { parseJson } from './body.ts';
+import { BodyChunks } from './body-chunks.ts';
 import type { Handlers } from './call.ts';
 import { check } from './issues.ts';
 
@@ -13,7 +14,7 @@ export const buildHandlers: Handlers<'build'> = {
       throw new VivError('forbidden', 'a build with the node’s own network needs a key with the scope admin', {
         details: { scope: 'admin' },
       });
-    return ndjson(edge.builds.build(request, req, owner, signal), failed);
+    return ndjson(edge.builds.build(request, new BodyChunks(req), owner, signal), failed);
   },
   'build.prune': ({ edge }) => edge.builds.prune(),
 };

@@ -2,10 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { VivError } from '@vivarium/protocol';
 import type { Logger } from 'pino';
-
-/** An upload that was refused is read and dropped up to here, so that the client gets to read why. */
-const DRAIN_BYTES_MAX = 64 * 1024 * 1024;
-const DRAIN_MS_MAX = 5_000;
+import { drain } from './drain.ts';
 
 /**
  * Answers with an error body. Errors that are not ours are logged with a request id and become `internal`: their text stays here.
@@ -42,21 +39,4 @@ export function presentable(thrown: unknown, log: Logger, context: Record<string
   log.error({ err: thrown, requestId, ...context }, 'internal error');
   const message = thrown instanceof VivError ? thrown.message : 'internal error';
   return new VivError('internal', `${message} (request ${requestId})`, { details: { requestId } });
-}
-
-function drain(req: IncomingMessage, done: () => void): void {
-  let left = DRAIN_BYTES_MAX;
-  const timer = setTimeout(() => req.destroy(), DRAIN_MS_MAX);
-  timer.unref();
-  req.on('data', (chunk: Buffer) => {
-    left -= chunk.length;
-    if (left < 0) req.destroy();
-  });
-  req.once('end', done);
-  req.on('close', () => {
-    clearTimeout(timer);
-    done();
-  });
-  req.on('error', () => {});
-  req.resume();
 }

@@ -1,6 +1,7 @@
 import { ImageConfig, type Progress, VivError } from '@vivarium/protocol';
 import { ndjson } from './answer.ts';
 import { parseJson } from './body.ts';
+import { BodyChunks } from './body-chunks.ts';
 import type { Handlers } from './call.ts';
 import { check } from './issues.ts';
 
@@ -11,11 +12,10 @@ export const imageHandlers: Handlers<'image'> = {
   'image.get': ({ edge, params }) => edge.images.get(params.name),
   'image.remove': ({ edge, params }) => edge.images.remove(params.name) as Promise<undefined>,
   'image.import': ({ edge, body, signal }) => ndjson(edge.images.import(body, signal), failed),
-  'image.importTar': ({ edge, query, req, signal }) =>
-    ndjson(
-      edge.images.importTar({ name: query.name, config: configOf(query.config), opaque: query.opaque }, req, signal),
-      failed,
-    ),
+  'image.importTar': ({ edge, query, req, signal }) => {
+    const request = { name: query.name, config: configOf(query.config), opaque: query.opaque };
+    return ndjson(edge.images.importTar(request, new BodyChunks(req), signal), failed);
+  },
 };
 
 function configOf(base64: string | undefined): ImageConfig {
