@@ -6,7 +6,7 @@ const FIRST_BASE = 0x40000000;
 /**
  * One more than the ids of a cell. The kernel looks its users up in 128 chains, by the sum of two fields of seven bits
  * of the id (kernel/user.c, __uidhashfn): with bases a multiple of 65,536 apart, all cells would be in one chain, and
- * every setuid walked through it with interrupts off (2.3 ms beside 5,500 cells).
+ * every setuid walked through it with interrupts off (about 2 ms beside 5,500 cells).
  */
 const BASE_DISTANCE = ID_COUNT + 1;
 /** All ids stay below 2^31: some programs take larger ones for negative. */
