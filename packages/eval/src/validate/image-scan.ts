@@ -28,7 +28,8 @@ while IFS= read -r dir; do
   g() { git -c safe.directory='*' -c core.fsmonitor= -c core.hooksPath=/dev/null --git-dir="$dir" "$@" 2>/dev/null; }
   g rev-parse --git-dir >/dev/null || continue
   echo "repo $dir"
-  g rev-list --all --reflog --not HEAD --max-count=50 --pretty='format:beyond %h %s' | grep '^beyond '
+  later=$(g rev-list --all --reflog --not HEAD --max-count=50 --pretty='format:beyond %h %s') || echo unread
+  printf '%s\\n' "$later" | grep '^beyond '
   g fsck --unreachable --no-reflogs --connectivity-only --no-progress | grep '^unreachable commit' | head -n 50
   printf '%s\\n' "$blobs" | g cat-file --batch-check | grep ' blob '
 done
@@ -43,7 +44,7 @@ export async function scanImage(sandbox: Sandbox, answers: readonly AnswerFile[]
 async function scanFiles(sandbox: Sandbox, answers: readonly AnswerFile[]): Promise<Finding[]> {
   const sizes = [...new Set(answers.map(({ bytes }) => `-size ${bytes}c`))].join(' -o ');
   const output = await run(sandbox, FILES_SCRIPT, `${sizes}\n`);
-  if (output === null) return [notChecked('files of the image')];
+  if (output === null) return [notChecked('files of the image were not looked through: it lacks the tools')];
   const findings: Finding[] = [];
   for (const line of output.split('\n')) {
     const inside = /^in (.*)/.exec(line)?.[1];
@@ -57,9 +58,10 @@ async function scanFiles(sandbox: Sandbox, answers: readonly AnswerFile[]): Prom
 
 async function scanHistory(sandbox: Sandbox, answers: readonly AnswerFile[]): Promise<Finding[]> {
   const output = await run(sandbox, HISTORY_SCRIPT, answers.map(({ gitBlob }) => gitBlob).join('\n'));
-  if (output === null) return [notChecked('git repositories of the image')];
+  if (output === null) return [notChecked('git repositories of the image were not looked through: it lacks the tools')];
   const findings: Finding[] = [];
-  for (const { dir, beyond, unreachable, blobs } of repositories(output)) {
+  for (const { dir, unread, beyond, unreachable, blobs } of repositories(output)) {
+    if (unread) findings.push(notChecked(`history of ${dir} was not looked through: git can't read it`));
     for (const blob of blobs) {
       const answer = answers.find(({ gitBlob }) => gitBlob === blob);
       if (answer !== undefined)
@@ -80,7 +82,7 @@ async function scanHistory(sandbox: Sandbox, answers: readonly AnswerFile[]): Pr
   return findings;
 }
 
-type Repository = { dir: string; beyond: string[]; unreachable: string[]; blobs: string[] };
+type Repository = { dir: string; unread: boolean; beyond: string[]; unreachable: string[]; blobs: string[] };
 
 /** The lines of HISTORY_SCRIPT by repository. */
 export function repositories(output: string): Repository[] {
@@ -88,7 +90,8 @@ export function repositories(output: string): Repository[] {
   for (const line of output.split('\n')) {
     const current = found.at(-1);
     const [, word, rest] = /^(repo|beyond|unreachable commit) (.*)/.exec(line) ?? [];
-    if (word === 'repo') found.push({ dir: rest!, beyond: [], unreachable: [], blobs: [] });
+    if (word === 'repo') found.push({ dir: rest!, unread: false, beyond: [], unreachable: [], blobs: [] });
+    else if (line === 'unread' && current !== undefined) current.unread = true;
     else if (word === 'beyond') current?.beyond.push(rest!.slice(0, 80));
     else if (word !== undefined) current?.unreachable.push(rest!.slice(0, 10));
     else if (/^[0-9a-f]{40,64} blob /.test(line)) current?.blobs.push(line.split(' ')[0]!);
@@ -113,6 +116,6 @@ function leak(kind: AnswerFile['kind'], message: string): Finding {
   return { severity: kind === 'solution' ? 'error' : 'warning', rule: 'answer_in_image', message };
 }
 
-function notChecked(what: string): Finding {
-  return { severity: 'note', rule: 'not_checked', message: `the ${what} were not looked through: it lacks the tools` };
+function notChecked(message: string): Finding {
+  return { severity: 'note', rule: 'not_checked', message: `the ${message}` };
 }
