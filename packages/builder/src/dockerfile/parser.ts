@@ -81,7 +81,7 @@ class Parser {
         continue;
       }
       const line = this.#at + 1;
-      const text = this.#join();
+      const text = this.#join().trim();
       if (text === '') continue;
       if (++count > INSTRUCTIONS_MAX) throw invalid(this.#name, line, `more than ${INSTRUCTIONS_MAX} instructions`);
       yield this.#instruction(text, line);
