@@ -65,8 +65,11 @@ export interface CellHandle {
   counters(): Counters | null;
   /** Paths that differ from the image, in bounded batches, sorted by path. The cell should be paused or quiet for an exact answer. */
   changes(): AsyncIterable<Change>;
-  /** Directory trees (upper, in overlay form with whiteouts) and id shift from which a layer can be built; call `release` when done. The cell is frozen meanwhile by the caller. */
-  exportChanges(): Promise<{ upperDir: string; idShift: number; release(): Promise<void> }>;
+  /**
+   * The upper directory (in overlay form with whiteouts) and id shift from which a layer can be built; call `release` when done. It is a copy of
+   * this moment, which outlives the cell; with `live` the directory itself, free of cost, right as long as the caller keeps the cell frozen.
+   */
+  exportChanges(options?: { live: boolean }): Promise<{ upperDir: string; idShift: number; release(): Promise<void> }>;
   /** A snapshot of the scratch that a new cell can start from (`scratchFrom`); removed by `dropSnapshot`. */
   snapshotScratch(name: string): Promise<string>;
   dropSnapshot(path: string): Promise<void>;

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { checkStep, type Deadline } from '@vivarium/core';
-import { type JournalRecord, type SandboxState, VivError } from '@vivarium/protocol';
+import { type JournalRecord, type PackReport, type SandboxState, VivError } from '@vivarium/protocol';
 import type { Cell } from '../cell/cell.ts';
 import type { CellHandle, Counters } from '../drivers/driver.ts';
 import type { RunningExec } from '../exec/running-exec.ts';
@@ -15,6 +15,9 @@ const FULL_PART = 0.985;
 /** A key's earlier request and the exec it made. */
 export type ExecKey = { requestHash: string; exec: string };
 
+/** A key's earlier pack, under way or done. */
+export type PackKey = { requestHash: string; report: Promise<PackReport> };
+
 /** A live sandbox in memory: its row, its journal and, while it runs, its cell. Thousands of them exist: keep it small. */
 export class Box {
   readonly context: EdgeContext;
@@ -27,11 +30,15 @@ export class Box {
   readonly execs = new Map<string, RunningExec>();
   /** Idempotency keys of execs; made when the first one comes. */
   execKeys: Map<string, ExecKey> | null = null;
+  /** The same of packs: the newest few. */
+  packKeys: Map<string, PackKey> | null = null;
   execsTotal = 0;
   /** Streams that are open (files, ports): as long as there are some, it is not idle. */
   open = 0;
   /** Monotonic. */
   lastTrafficMs: number;
+  /** How many hold its time-outs back: what is made of it must be done first. */
+  timeoutsHeld = 0;
   ttl: Deadline | null = null;
   idle: Deadline | null = null;
   /** Settles when creating is over, however. */

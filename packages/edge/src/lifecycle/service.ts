@@ -179,8 +179,8 @@ export class Sandboxes implements SandboxService {
     return snapshotBox(this.#box(id), image, labels);
   }
 
-  async pack(id: string, request: PackRequest, _owner: Owner, _idempotency?: Idempotency): Promise<PackReport> {
-    return packBox(this.#box(id), request);
+  async pack(id: string, request: PackRequest, owner: Owner, idempotency?: Idempotency): Promise<PackReport> {
+    return packBox(this.#box(id), request, owner, idempotency);
   }
 
   async logs(id: string, after: number, limit: number): Promise<JournalRecord[]> {

@@ -5,6 +5,8 @@ import { pauseBox } from './pause.ts';
 
 /** A time-out that could not be carried out (the disk is full) is tried again after this. */
 const AGAIN_MS = 10_000;
+/** And one that is held back, after this. */
+const HELD_MS = 250;
 
 /** (Re-)arms TTL and idle time-out from the row. Called when it starts to run, resumes, or its times are changed. */
 export function armTimeouts(box: Box): void {
@@ -22,20 +24,35 @@ export function armTimeouts(box: Box): void {
 function checkIdle(box: Box): void {
   const { idleTimeoutS, state } = box.row;
   if (idleTimeoutS === null || state !== 'running') return;
-  if (box.execs.size > 0 || box.open > 0) box.touch();
+  if (box.execs.size > 0 || box.open > 0 || box.timeoutsHeld > 0) box.touch();
   const { clock, deadlines } = box.context;
   const leftMs = box.lastTrafficMs + idleTimeoutS * 1000 - clock.monotonicMs();
   if (leftMs <= 0) void timedOut(box, 'idle');
   else box.idle = deadlines.add(clock.now() + leftMs, () => checkIdle(box));
 }
 
+/** For the time of some work with a sandbox neither its TTL nor its idle time-out ends or pauses it. */
+export async function holdingTimeouts<T>(box: Box, work: () => Promise<T>): Promise<T> {
+  box.timeoutsHeld++;
+  try {
+    return await work();
+  } finally {
+    box.timeoutsHeld--;
+    box.touch();
+  }
+}
+
 async function timedOut(box: Box, reason: EndReason): Promise<void> {
+  const { clock, deadlines } = box.context;
+  if (box.timeoutsHeld > 0) {
+    box.ttl = deadlines.add(clock.now() + HELD_MS, () => void timedOut(box, reason));
+    return;
+  }
   try {
     if (box.row.onTimeout === 'kill') await endBox(box, reason);
     else await holdBox(box, reason);
   } catch (err) {
-    const { log, deadlines, clock } = box.context;
-    log.error({ err, sandbox: box.id, reason }, 'the time-out could not be carried out yet');
+    box.context.log.error({ err, sandbox: box.id, reason }, 'the time-out could not be carried out yet');
     // Ending is tried again by itself; holding needs the disk.
     if (!box.ending) box.ttl = deadlines.add(clock.now() + AGAIN_MS, () => void timedOut(box, reason));
   }

@@ -36,7 +36,7 @@ export class TreeTooLarge extends Error {}
 const DIRECTORY = constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW;
 const SECOND_NS = 1_000_000_000n;
 /** Larger ones (of holes: no disk holds them) are refused. */
-const FILE_BYTES_MAX = 2n ** 46n;
+const FILE_BYTES_MAX = 2n ** 42n;
 
 /**
  * Finds what an overlay upper directory changes of the image below, as nodes of the layers to be. The result is canonical: it says how the

@@ -100,11 +100,15 @@ export class ContainerCell implements CellHandle {
     });
   }
 
-  async exportChanges(): Promise<{ upperDir: string; idShift: number; release(): Promise<void> }> {
-    const snapshot = await this.snapshotScratch(`export-${this.record.id}-${++this.#exports}`);
+  async exportChanges({ live } = { live: false }): ReturnType<CellHandle['exportChanges']> {
+    const { id, slot } = this.record;
+    const idShift = idBase(slot);
+    if (live)
+      return { upperDir: `${paths.cell(this.#context.place.runDir, id)}/upper`, idShift, release: async () => {} };
+    const snapshot = await this.snapshotScratch(`export-${id}-${++this.#exports}`);
     return {
       upperDir: `${snapshot}/upper`,
-      idShift: idBase(this.record.slot),
+      idShift,
       release: () => this.dropSnapshot(snapshot),
     };
   }
