@@ -13,7 +13,6 @@ echo "{\\"reward\\": $r}" > /logs/verifier/reward.json
 const TEST = 'def test_answer():\n    assert open("/app/answer").read().strip() == "42"\n';
 
 let node: TestNode;
-let sandbox: Sandbox;
 before(async () => {
   node = await startTestNode();
   await grader('grader/answer@1', GRADER);
@@ -27,7 +26,7 @@ async function grader(name: string, script: string): Promise<void> {
 
 /** An agent that runs these commands, and its grade. */
 async function graded(agent: string, request: Partial<VerifyRequest> = {}): Promise<Verification> {
-  sandbox = await node.viv.sandboxes.create({ image: IMAGE });
+  const sandbox = await node.viv.sandboxes.create({ image: IMAGE });
   try {
     await sandbox.exec(`mkdir -p /app && ${agent}`, { throwOnError: true });
     return await sandbox.verify({
@@ -193,7 +192,7 @@ test('a process that the grader leaves behind can’t change the reward after it
 });
 
 test('what kills all it can reach ends neither the sandbox nor the grade', async () => {
-  assert.equal(await rewardOf('echo 42 > /app/answer; kill -9 -1'), 1);
+  assert.equal(await rewardOf('echo 42 > /app/answer; (kill -9 -1 || true)'), 1);
   const command = [
     'bash',
     '-c',
@@ -202,4 +201,73 @@ test('what kills all it can reach ends neither the sandbox nor the grade', async
   const killed = await graded('true', { command });
   assert.equal(killed.rewards, null);
   assert.match(killed.rewardError!, /^missing: .*signal 9/);
+});
+
+test('cheats that take over what the grader runs with are not there when it grades, and are named', async () => {
+  const cheat = '#!/bin/dash\\necho "{\\\\"reward\\\\": 1}" > /logs/verifier/reward.json; kill -9 $PPID\\n';
+  const plant = (path: string) =>
+    `mkdir -p "$(dirname ${path})"; rm -f ${path}; printf '${cheat}' > ${path}; chmod 755 ${path}`;
+  const py = (path: string) =>
+    `mkdir -p "$(dirname ${path})"; printf 'import os\\nopen("/logs/verifier/reward.json","w").write("{\\\\"reward\\\\": 1}")\\nos._exit(0)\\n' > ${path}`;
+  const preload =
+    'printf "int geteuid(void) { __builtin_trap(); }" > /tmp/x.c && gcc -shared -o /opt/x.so /tmp/x.c && cp /opt/x.so /opt/y.so && echo /opt/x.so > /etc/ld.so.preload';
+  const moved = 'cp -a /usr /usr2 && mv /usr /usr3 2> /dev/null; true';
+  for (const [agent, path] of [
+    [plant('/usr/bin/bash'), '/usr/bin/bash'],
+    [plant('/usr/bin/python3.11'), '/usr/bin/python3.11'],
+    [`rm /usr/bin/python3; ${plant('/usr/bin/python3')}`, '/usr/bin/python3'],
+    [plant('/usr/local/bin/python3'), '/usr/local/bin/python3'],
+    [py('/usr/lib/python3/dist-packages/_pytest/python.py'), '/usr/lib/python3/dist-packages/_pytest/python.py'],
+    [
+      py('/usr/local/lib/python3.11/dist-packages/pytest/__init__.py'),
+      '/usr/local/lib/python3.11/dist-packages/pytest/__init__.py',
+    ],
+    [py('/usr/lib/python3.11/ast.py'), '/usr/lib/python3.11/ast.py'],
+    [py('/usr/lib/python3/dist-packages/sitecustomize.py'), '/usr/lib/python3/dist-packages/sitecustomize.py'],
+    [preload, '/etc/ld.so.preload'],
+    [py('/tests/conftest.py'), '/tests/conftest.py'],
+    ['rm -r /usr/lib/python3.11/encodings', '/usr/lib/python3.11/encodings'],
+    [moved, null],
+  ] as const) {
+    const { rewards, rewardError, tampering } = await graded(`echo 41 > /app/answer; (${agent})`);
+    assert.deepEqual(rewards, { reward: 0 }, `${agent}: ${rewardError}`);
+    if (path !== null)
+      assert.ok(
+        tampering.some((each) => each.path.startsWith(path)),
+        `${path} is not in ${JSON.stringify(tampering)}`,
+      );
+  }
+});
+
+test('what the agent installed is there when its work is graded', async () => {
+  const agent = [
+    'printf "#!/bin/sh\\necho tool\\n" > /usr/bin/newtool; chmod 755 /usr/bin/newtool',
+    'cp /usr/bin/newtool /usr/local/bin/localtool; ln -s localtool /usr/local/bin/linked',
+    'mkdir -p /usr/local/lib/python3.11/dist-packages/mine; echo "x = 5" > /usr/local/lib/python3.11/dist-packages/mine/__init__.py',
+    'useradd alice; ln -s libc.so.6 /usr/lib/x86_64-linux-gnu/libmine.so',
+  ].join('; ');
+  const command =
+    'newtool && localtool && linked && id alice && readlink /usr/lib/x86_64-linux-gnu/libmine.so && python3 -c "import mine; assert mine.x == 5" && echo 1 > /logs/verifier/reward.txt';
+  const { rewards, exec, tamperingCounts } = await graded(agent, { command });
+  assert.deepEqual(rewards, { reward: 1 }, JSON.stringify(exec));
+  assert.ok(tamperingCounts.account! > 0 && tamperingCounts.binary! >= 3);
+});
+
+test('a task can say that the agent is to change a program: then it is graded as the agent left it', async () => {
+  const agent = 'printf "#!/bin/sh\\necho mine\\n" > /usr/local/bin/python3; chmod 755 /usr/local/bin/python3';
+  const command = 'test "$(python3)" = mine && echo 1 > /logs/verifier/reward.txt';
+  const workspace = ['/app', '/usr/local/bin/python3'];
+  assert.deepEqual((await graded(agent, { command, workspace })).rewards, { reward: 1 });
+});
+
+test('a task can protect files of its workspace, and gets them back', async () => {
+  const agent = 'echo 41 > /app/answer; echo "import sys; sys.exit(0)" > /app/conftest.py';
+  const command = 'ls /app > /logs/verifier/ls; echo 1 > /logs/verifier/reward.txt';
+  let seen = '';
+  const onSandbox = async ({ files }: Sandbox) => {
+    seen = await files.readText('/logs/verifier/ls');
+  };
+  const { leftOut } = await graded(agent, { command, protect: ['/app/**/conftest.py'], onSandbox });
+  assert.equal(seen, 'answer\n');
+  assert.deepEqual(leftOut, [{ path: '/app/conftest.py', change: 'added' }]);
 });

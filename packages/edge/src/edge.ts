@@ -13,6 +13,7 @@ import type {
   JournalRecord,
   Lease,
   LeaseCreate,
+  MountRequest,
   Outcome,
   PackReport,
   PackRequest,
@@ -62,6 +63,9 @@ export interface SandboxService {
   kill(id: string): Promise<Sandbox>;
   pause(id: string): Promise<Sandbox>;
   resume(id: string): Promise<Sandbox>;
+  /** Mounts a directory of an image of one layer, read-only, on a directory of a running sandbox. */
+  mount(id: string, request: MountRequest): Promise<void>;
+  unmount(id: string, at: string): Promise<void>;
   /** Ends every process but those of running commands with one of these labels; the other commands end as `canceled`. */
   sweep(id: string, keepLabels: readonly string[]): Promise<{ ended: number }>;
   /** Resolves when the sandbox is in one of the states, or after waitMs with what it is then. */

@@ -14,6 +14,7 @@ import { ImageMaker } from './image-maker.ts';
 import { archiveSource } from './importers/archive.ts';
 import { builtinBase } from './importers/builtin.ts';
 import { bootstrapSource } from './importers/debootstrap.ts';
+import { builtinGraderTools } from './importers/grader-tools.ts';
 import { LayerFiles } from './layer-files.ts';
 import { LayerMounts, type Mounter } from './layer-mounts.ts';
 import { withProgress } from './progress.ts';
@@ -137,7 +138,7 @@ class DirectoryImageStore implements ImageStore {
     const { name, source } = request;
     const { debianMirror: mirror } = this.#options;
     if (source.type === 'builtin') {
-      const { source: recipe, config } = builtinBase(mirror);
+      const { source: recipe, config } = source.name === 'base' ? builtinBase(mirror) : builtinGraderTools();
       const merged = { ...config, ...request.config, env: { ...config.env, ...request.config.env } };
       return this.#importFrom(name, recipe, merged, signal);
     }

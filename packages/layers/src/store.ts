@@ -6,6 +6,7 @@ import type {
   Lineage,
   PackReport,
   PackRequest,
+  PackRequestInput,
   Progress,
 } from '@vivarium/protocol';
 
@@ -38,7 +39,7 @@ export type DeriveRequest = {
   kind?: Lineage['kind'];
   key?: string;
 };
-export type PackOptions = Pick<PackRequest, 'scrub' | 'keep' | 'exclude' | 'times' | 'split'>;
+export type PackOptions = Pick<PackRequest, 'scrub' | 'keep' | 'exclude' | 'times'> & Pick<PackRequestInput, 'split'>;
 
 /**
  * The node's images and layers (state directory `layers/`): immutable, content-addressed EROFS files plus manifests.

@@ -86,7 +86,10 @@ export const ImageImport = z
           .default([]),
         variant: z.enum(['minbase', 'apt', 'standard', 'essential']).default('minbase'),
       }),
-      z.strictObject({ type: z.literal('builtin'), name: z.enum(['base']).describe('a recipe that ships with viv') }),
+      z.strictObject({
+        type: z.literal('builtin'),
+        name: z.enum(['base', 'grader-tools']).describe('a recipe that ships with viv'),
+      }),
     ]),
     config: ImageConfig.prefault({}),
   })

@@ -195,6 +195,20 @@ export const SnapshotRequest = z
   .strictObject({ image: ImageName, labels: Labels.optional() })
   .openapi('SnapshotRequest');
 
+const AbsolutePath = z
+  .string()
+  .max(4096)
+  .regex(/^\/(?!.*(^|\/)\.\.?(\/|$))/, 'an absolute path without . and ..');
+export const MountRequest = z
+  .strictObject({
+    image: ImageName.describe('an image of one layer'),
+    from: AbsolutePath.default('/').describe('directory of the image'),
+    at: AbsolutePath.describe('directory of the sandbox'),
+  })
+  .openapi('MountRequest');
+export type MountRequest = z.infer<typeof MountRequest>;
+export const UnmountQuery = z.object({ at: AbsolutePath });
+
 export const SweepRequest = z
   .strictObject({
     keepLabels: z.array(z.string().max(200)).max(64).default([]).describe('commands with one of these labels run on'),

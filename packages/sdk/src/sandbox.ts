@@ -137,6 +137,15 @@ export class Sandbox implements AsyncDisposable {
     return this.#take(await this.#http('POST', '/resume'));
   }
 
+  /** Mounts a directory of an image (of one layer) in it, read-only, over what is there. */
+  async mount(image: string, at: string, options: { from?: string } = {}): Promise<void> {
+    await this.#http<undefined>('POST', '/mounts', { json: { image, at, ...options } });
+  }
+
+  async unmount(at: string): Promise<void> {
+    await this.#http<undefined>('DELETE', '/mounts', { query: { at } });
+  }
+
   /** Ends every process in it but those of running commands with one of these labels. */
   async sweep(options: { keepLabels?: string[] } = {}): Promise<number> {
     return (await this.#http<{ ended: number }>('POST', '/sweep', { json: options })).ended;

@@ -202,6 +202,10 @@ export class FakeSandboxes implements SandboxService {
     return `token-of-${id}`;
   }
 
+  async mount(): Promise<void> {}
+
+  async unmount(): Promise<void> {}
+
   async sweep(): Promise<{ ended: number }> {
     return { ended: 0 };
   }

@@ -10,7 +10,7 @@ export type Shell = {
   /** Runs `sh -c` to its end. */
   run(script: string, user?: string): Promise<ShellResult>;
   /** Starts `sh -c` in a control group of its own. */
-  spawn(script: string): Promise<{ process: CellProcess; group: CommandGroup | null }>;
+  spawn(script: string): Promise<{ process: CellProcess; group: CommandGroup | null; execId: string }>;
   close(): void;
 };
 
@@ -54,9 +54,10 @@ export async function openShell(handle: CellHandle): Promise<Shell> {
         onFail: () => undefined,
       },
     });
-    const group = await handle.placeCommand(`e${++lastExec}`, process.pid);
+    const execId = `e${++lastExec}`;
+    const group = await handle.placeCommand(execId, process.pid);
     await process.start();
-    return { process, group };
+    return { process, group, execId };
   };
   return {
     cell,

@@ -233,6 +233,44 @@ export function driverContract(open: () => Promise<DriverUnderTest>): void {
       await end(fork.cell, fork.shell);
     });
 
+    test('a layer is mounted in a running cell, read-only, with its own ids, and taken away again', async () => {
+      const { cell, shell } = await start();
+      const layer = node.layers[0]!;
+      await shell.run('mkdir /root/tools; ln -s /root/tools /root/link');
+      await cell.attachLayer(layer, '/bin', '/root/tools');
+      assert.equal((await shell.run('/root/tools/busybox echo works')).stdout, 'works\n');
+      assert.equal((await shell.run('stat -c %u /root/tools')).stdout, '0\n');
+      assert.notEqual((await shell.run('rm /root/tools/busybox')).code, 0);
+      assert.notEqual((await shell.run('umount /root/tools')).code, 0);
+      for (const at of ['/root/link', '/root/none', '/etc/passwd'])
+        await assert.rejects(cell.attachLayer(layer, '/bin', at), (error) => codeOf(error) === 'path_not_found');
+      await assert.rejects(
+        cell.attachLayer(layer, '/none', '/root/tools'),
+        (error) => codeOf(error) === 'path_not_found',
+      );
+      await cell.detachLayer('/root/tools');
+      assert.equal((await shell.run('ls /root/tools')).stdout, '');
+      await cell.detachLayer('/root/tools');
+      const another = await start();
+      assert.equal((await another.shell.run('echo alive')).stdout, 'alive\n');
+      await end(another.cell, another.shell);
+      await end(cell, shell);
+    });
+
+    test('all processes end but those of the commands that are kept, orphans and fork bombs too', async () => {
+      const { cell, shell } = await start();
+      await shell.run('setsid sh -c "setsid sleep 1001 & setsid sleep 1001 &"');
+      const kept = await shell.spawn('sleep 1002 & sleep 1002');
+      await shell.spawn('trap "" TERM; sleep 1001');
+      await shell.spawn('while :; do sleep 0.001 & done');
+      await until(async () => (await shell.run('ps -o args | grep -c "^[s]leep 1001"')).stdout.trim() === '3');
+      assert.ok((await cell.endProcesses([kept.execId])) >= 4);
+      const { stdout } = await shell.run('ps -o args | grep "^[s]leep"');
+      assert.equal(stdout, 'sleep 1002\nsleep 1002\n');
+      assert.equal(await cell.endProcesses([kept.execId]), 0);
+      await end(cell, shell);
+    });
+
     async function end(cell: CellHandle, shell: Shell): Promise<void> {
       shell.close();
       await cell.destroy();

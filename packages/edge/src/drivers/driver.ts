@@ -58,6 +58,13 @@ export interface CellHandle {
   findCommand(execId: string): Promise<CommandGroup | null>;
   /** SIGKILL to every process but PID 1 and those of the named commands; resolves when they are gone, with how many there were. */
   endProcesses(keepExecs: readonly string[]): Promise<number>;
+  /**
+   * Mounts a directory of a layer, read-only, on a directory of the running cell; neither path is followed through a link. Throws
+   * VivError `path_not_found` when one of them is no directory.
+   */
+  attachLayer(layer: LayerMount, from: string, at: string): Promise<void>;
+  /** Takes away what `attachLayer` mounted there last; nothing there is fine. */
+  detachLayer(at: string): Promise<void>;
   pause(): Promise<void>;
   resume(): Promise<void>;
   usage(): Promise<Usage>;

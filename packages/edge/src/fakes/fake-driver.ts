@@ -57,6 +57,7 @@ export class FakeHandle implements CellHandle {
   readonly ended: Promise<{ reason: string }>;
   readonly groups = new Map<string, FakeGroup>();
   paused = false;
+  attached: string[] = [];
   destroyed = 0;
   /** What the kernel would have counted. */
   counted = { oomKills: 0, pidsDenied: 0, throttledUs: 0, diskBytes: 0 };
@@ -98,6 +99,14 @@ export class FakeHandle implements CellHandle {
     const doomed = [...this.groups].filter(([exec, group]) => !keepExecs.includes(exec) && !group.released);
     for (const [, group] of doomed) await group.kill();
     return doomed.length;
+  }
+
+  async attachLayer(_layer: unknown, _from: string, at: string): Promise<void> {
+    this.attached.push(at);
+  }
+
+  async detachLayer(at: string): Promise<void> {
+    this.attached = this.attached.filter((each) => each !== at);
   }
 
   async pause(): Promise<void> {

@@ -24,7 +24,11 @@ export class Images implements ImageService {
 
   async remove(name: string): Promise<void> {
     for (const box of this.#context.boxes.values()) {
-      if (box.row.image === name || box.row.overlay?.includes(name))
+      if (
+        box.row.image === name ||
+        box.row.overlay?.includes(name) ||
+        box.row.mounts?.some(({ image }) => image === name)
+      )
         throw new VivError('image_in_use', `image ${name} is used by sandbox ${box.id}`, {
           details: { image: name, sandbox: box.id },
         });

@@ -3,6 +3,7 @@ import {
   type Change,
   type Image,
   type JournalRecord,
+  type MountRequest,
   type PackReport,
   type PackRequest,
   type ProcessInfo,
@@ -26,6 +27,7 @@ import { createBox, type Origin } from './create.ts';
 import { endBox } from './end.ts';
 import { requireBox, requireRow } from './find.ts';
 import { forkBox, forkKey } from './fork.ts';
+import { mountImage, unmountImage } from './mounts.ts';
 import { packBox, snapshotBox } from './pack.ts';
 import { pauseBox, resumeBox } from './pause.ts';
 import { sweepBox } from './sweep.ts';
@@ -94,6 +96,14 @@ export class Sandboxes implements SandboxService {
     await resumeBox(box);
     armTimeouts(box);
     return toSandbox(box.row);
+  }
+
+  async mount(id: string, request: MountRequest): Promise<void> {
+    await mountImage(this.#box(id), request);
+  }
+
+  async unmount(id: string, at: string): Promise<void> {
+    await unmountImage(this.#box(id), at);
   }
 
   async sweep(id: string, keepLabels: readonly string[]): Promise<{ ended: number }> {

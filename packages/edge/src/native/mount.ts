@@ -15,11 +15,15 @@ export const MS = {
 };
 const MNT_DETACH = 2;
 const UMOUNT_NOFOLLOW = 8;
-const AT_FDCWD = -100;
+export const AT_FDCWD = -100;
 const AT_EMPTY_PATH = 0x1000;
 const OPEN_TREE_CLONE = 1;
 const OPEN_TREE_CLOEXEC = 0o2000000;
 const MOVE_MOUNT_F_EMPTY_PATH = 4;
+const MOVE_MOUNT_T_EMPTY_PATH = 0x40;
+const MOUNT_ATTR_RDONLY = 1;
+const MOUNT_ATTR_NOSUID = 2;
+const MOUNT_ATTR_NODEV = 4;
 const MOUNT_ATTR_IDMAP = 0x100000;
 
 const mountCall = checked<[string, string, string | null, number, string | null]>(
@@ -79,6 +83,28 @@ export function mountIdmapped(source: string, target: string, userNamespace: num
   } finally {
     closeSync(fd);
   }
+}
+
+/**
+ * A mount that is nowhere yet: what is below the directory `fd`, read-only, with ids shifted by the map of a user namespace. The caller
+ * closes the descriptor; unless it was moved somewhere, the mount goes with it.
+ */
+export function cloneMount(fd: number, userNamespace: number): number {
+  const tree = openTreeCall(SYS.openTree, fd, '', OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_EMPTY_PATH);
+  try {
+    const set = MOUNT_ATTR_IDMAP | MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV;
+    const attr = mountAttr({ set, clear: 0, userNamespace });
+    mountSetattrCall(SYS.mountSetattr, tree, '', AT_EMPTY_PATH, attr, attr.length);
+    return tree;
+  } catch (error) {
+    closeSync(tree);
+    throw error;
+  }
+}
+
+/** Puts a mount of `cloneMount` on the directory `target` is a descriptor of. */
+export function placeMount(tree: number, target: number): void {
+  moveMountCall(SYS.moveMount, tree, '', target, '', MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH);
 }
 
 /** `struct mount_attr` of linux/mount.h: four 64-bit words. */

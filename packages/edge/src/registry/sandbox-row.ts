@@ -38,6 +38,8 @@ export type SandboxRow = {
   layers: string[];
   /** Images that lie over it; missing in rows of former versions. */
   overlay?: string[];
+  /** Images mounted while it runs, and where. */
+  mounts?: { image: string; at: string }[];
 };
 
 /** The row as the API shows it: without secrets; the token only where it is asked for. */

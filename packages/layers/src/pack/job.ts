@@ -16,6 +16,9 @@ export type PackJob = {
   exclude: readonly string[];
   /** Protected paths of a second image; null: there is none. */
   protect: readonly string[] | null;
+  restore: readonly string[];
+  except: readonly string[];
+  only: readonly string[] | null;
   /** Later file times are set to this, in milliseconds since the epoch; null: times are kept. */
   clampMs: number | null;
   /** Where the layers are written: two file names, made anew. */

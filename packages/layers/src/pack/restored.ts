@@ -25,23 +25,23 @@ export function restoredDirectory(
   name: Buffer,
   parent: ChangeNode,
   lower: LowerEntry,
-  patterns: { set: GlobSet; state: GlobState },
+  patterns: readonly { set: GlobSet; state: GlobState }[],
   budget: Budget,
 ): ChangeNode | null {
-  const { set } = patterns;
   const metadata = metadataOf(lower.path, lower.stat, 0);
   const node = directoryNode(name, parent, metadata, metadata);
   let found = false;
   for (const child of lower.directory.names()) {
     budget.spend();
-    const { state, matches } = set.step(patterns.state, child.toString('latin1'));
-    if (matches.length > 0) {
+    const steps = patterns.map(({ set, state }) => ({ set, ...set.step(state, child.toString('latin1')) }));
+    if (steps.some(({ matches }) => matches.length > 0)) {
       found = true;
       continue;
     }
     const entry = lower.directory.lookup(child);
-    const isDirectory = entry?.stat.isDirectory() && state.length > 0;
-    const inner = entry && isDirectory ? restoredDirectory(child, node, entry, { set, state }, budget) : null;
+    const further = steps.filter(({ state }) => state.length > 0);
+    const isDirectory = entry?.stat.isDirectory() && further.length > 0;
+    const inner = entry && isDirectory ? restoredDirectory(child, node, entry, further, budget) : null;
     if (inner) found = true;
     node.children.push(inner ?? leafNode(child, node, SPLIT, whiteout()));
   }

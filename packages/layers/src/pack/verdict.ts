@@ -1,11 +1,21 @@
 import { closeSync, constants, openSync, readSync } from 'node:fs';
-import type { PackFinding } from '@vivarium/protocol/pack.ts';
+import type { PackFinding, PackLeftOut } from '@vivarium/protocol/pack.ts';
 import { GlobSet, type GlobState } from './glob.ts';
 import { CONTAINS_BYTES, REMOVED, type Rule, SUSPICIOUS } from './rules.ts';
 import { Tally } from './tally.ts';
 
 /** The lists of patterns that a pack goes by. */
-export type Lists = { scrub: boolean; keep: readonly string[]; exclude: readonly string[]; protect: readonly string[] };
+export type Lists = {
+  scrub: boolean;
+  keep: readonly string[];
+  exclude: readonly string[];
+  protect: readonly string[];
+  /** As the image has them in the split image where it has them, but for `except`. */
+  restore: readonly string[];
+  except: readonly string[];
+  /** Nothing else is in the split image; null: all is. */
+  only: readonly string[] | null;
+};
 
 /** What is known of a path by its name and those above it. */
 export type Trail = {
@@ -14,11 +24,17 @@ export type Trail = {
   readonly rules: GlobState;
   readonly suspicious: GlobState;
   readonly protect: GlobState;
+  readonly restore: GlobState;
+  readonly except: GlobState;
+  readonly only: GlobState;
   readonly kept: boolean;
   /** Number of the pattern that excludes it, of the rule that removes it. */
   readonly excluded: number | undefined;
   readonly removed: number | undefined;
   readonly protected: boolean;
+  readonly restored: boolean;
+  readonly excepted: boolean;
+  readonly chosen: boolean;
 };
 
 /** A path as far as rules need to see it. `inside`: by what path it can be opened. */
@@ -36,6 +52,9 @@ export class Verdicts {
   readonly suspicious: Tally;
   /** Patterns of protected paths, for what lies above them. */
   readonly protect: GlobSet;
+  readonly restore: GlobSet;
+  readonly #except: GlobSet;
+  readonly #only: GlobSet;
   readonly #removed: Tally;
   readonly #devices = new Tally([{ name: 'devices', reason: 'an image has no device nodes' }]);
   readonly #keep: GlobSet;
@@ -45,7 +64,7 @@ export class Verdicts {
   readonly #ruleOf: readonly Rule[];
   readonly #suspicionOf: readonly Rule[];
 
-  constructor({ scrub, keep, exclude, protect }: Lists) {
+  constructor({ scrub, keep, exclude, protect, restore, except, only }: Lists) {
     const [removed, suspicious] = scrub ? [REMOVED, SUSPICIOUS] : [[], []];
     this.#ruleOf = perGlob(removed);
     this.#suspicionOf = perGlob(suspicious);
@@ -53,6 +72,9 @@ export class Verdicts {
     this.#removed = new Tally(this.#ruleOf);
     this.suspicious = new Tally(this.#suspicionOf);
     this.protect = new GlobSet(protect);
+    this.restore = new GlobSet(restore);
+    this.#except = new GlobSet(except);
+    this.#only = new GlobSet(only ?? []);
     this.#keep = new GlobSet(keep);
     this.#exclude = new GlobSet(exclude);
     this.#rules = new GlobSet(removed.flatMap(({ globs }) => globs));
@@ -63,10 +85,16 @@ export class Verdicts {
       rules: this.#rules.start,
       suspicious: this.#suspicious.start,
       protect: this.protect.start,
+      restore: this.restore.start,
+      except: this.#except.start,
+      only: this.#only.start,
       kept: false,
       excluded: undefined,
       removed: undefined,
       protected: false,
+      restored: false,
+      excepted: false,
+      chosen: only === null,
     };
   }
 
@@ -82,6 +110,9 @@ export class Verdicts {
     const rules = this.#rules.step(trail.rules, name);
     const suspicious = this.#suspicious.step(trail.suspicious, name);
     const protect = this.protect.step(trail.protect, name);
+    const restore = this.restore.step(trail.restore, name);
+    const except = this.#except.step(trail.except, name);
+    const only = this.#only.step(trail.only, name);
     const suspicion = suspicious.matches.find((n) => applies(this.#suspicionOf[n]!, judged));
     if (suspicion !== undefined && judged.type === 'file') this.suspicious.add(suspicion, judged.path, judged.bytes);
     return {
@@ -90,11 +121,23 @@ export class Verdicts {
       rules: rules.state,
       suspicious: suspicious.state,
       protect: protect.state,
+      restore: restore.state,
+      except: except.state,
+      only: only.state,
       kept: trail.kept || keep.matches.length > 0,
       excluded: trail.excluded ?? exclude.matches[0],
       removed: trail.removed ?? rules.matches.find((n) => applies(this.#ruleOf[n]!, judged)),
       protected: trail.protected || protect.matches.length > 0,
+      restored: trail.restored || restore.matches.length > 0,
+      excepted: trail.excepted || except.matches.length > 0,
+      chosen: trail.chosen || only.matches.length > 0,
     };
+  }
+
+  /** Is a change on this trail in the split image too? */
+  carries(trail: Trail, change: PackLeftOut['change']): boolean {
+    if (trail.protected || !trail.chosen) return false;
+    return change === 'added' || !trail.restored || trail.excepted;
   }
 
   /** Is a change on this trail left out of all images? Then it is counted. A deletion is no residue: rules leave it. */

@@ -145,7 +145,10 @@ class Walk {
         this.#changed[lower ? 'changed' : 'added']++;
       }
       const below = isMerged ? lower!.directory : LowerDirectory.NONE;
-      const inner = { fd, lower: below, node, path: judged.path, trail, depth: place.depth + 1 };
+      // What the image has here is no directory, and stays it: nothing can be in it.
+      const isPutBack = lower !== undefined && !isMerged && !this.#verdicts.carries(trail, 'changed');
+      const innerTrail = isPutBack ? { ...trail, protected: true } : trail;
+      const inner = { fd, lower: below, node, path: judged.path, trail: innerTrail, depth: place.depth + 1 };
       this.#directory(inner, isMerged && isOpaque(here));
       if (node.children.length === 0 && node.images === 0) return;
       if (node.children.length > 0 && isMerged) node.passing = { ...passing!, mtimeNs: own.mtimeNs };
@@ -193,7 +196,7 @@ class Walk {
 
   /** Images that a change is in. */
   #images(trail: Trail, { path }: Judged, change: PackLeftOut['change']): number {
-    if (!trail.protected) return WHOLE | SPLIT;
+    if (this.#verdicts.carries(trail, change)) return WHOLE | SPLIT;
     this.#noteLeftOut(path, change);
     return WHOLE;
   }
@@ -208,9 +211,13 @@ class Walk {
     return lower?.stat.isDirectory() === true && this.#restored(place, name, lower, trail) !== null;
   }
 
-  #restored(place: Place, name: Buffer, lower: LowerEntry, { protect }: Trail): ChangeNode | null {
-    if (protect.length === 0) return null;
-    const patterns = { set: this.#verdicts.protect, state: protect };
+  #restored(place: Place, name: Buffer, lower: LowerEntry, trail: Trail): ChangeNode | null {
+    const { protect, restore } = this.#verdicts;
+    const patterns = [
+      { set: protect, state: trail.protect },
+      { set: restore, state: trail.excepted ? [] : trail.restore },
+    ].filter(({ state }) => state.length > 0);
+    if (patterns.length === 0) return null;
     return restoredDirectory(name, place.node, lower, patterns, this.#budget);
   }
 

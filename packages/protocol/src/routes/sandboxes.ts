@@ -6,6 +6,7 @@ import { PackReport, PackRequest } from '../pack.ts';
 import {
   Change,
   ForkRequest,
+  MountRequest,
   ProcessInfo,
   Sandbox,
   SandboxCreate,
@@ -14,6 +15,7 @@ import {
   SnapshotRequest,
   Stats,
   SweepRequest,
+  UnmountQuery,
 } from '../sandbox.ts';
 import { routes } from './route.ts';
 
@@ -133,6 +135,37 @@ export const SANDBOX_ROUTES = routes({
     status: 200,
     result: Sandbox,
     errors: ['sandbox_not_found', 'sandbox_dead', 'state_conflict'],
+  },
+  'sandbox.mount': {
+    method: 'POST',
+    path: `${one}/mounts`,
+    tag,
+    scope,
+    summary: 'Mount an image in it',
+    description:
+      'Read-only, while it runs. Neither path is followed through a link. It may hide what is there; the sandbox’s own programs can’t take it away.',
+    body: MountRequest,
+    status: 204,
+    errors: [
+      'sandbox_not_found',
+      'sandbox_dead',
+      'sandbox_paused',
+      'image_not_found',
+      'path_not_found',
+      'path_exists',
+      'quota_exceeded',
+      'unsupported',
+    ],
+  },
+  'sandbox.unmount': {
+    method: 'DELETE',
+    path: `${one}/mounts`,
+    tag,
+    scope,
+    summary: 'Take a mounted image away',
+    query: UnmountQuery,
+    status: 204,
+    errors: ['sandbox_not_found', 'sandbox_dead', 'sandbox_paused'],
   },
   'sandbox.sweep': {
     method: 'POST',

@@ -1,21 +1,19 @@
 import type { Exec } from '@vivarium/protocol/exec.ts';
 import type { Limits, Stats } from '@vivarium/protocol/sandbox.ts';
-import { VivError } from '@vivarium/protocol/viv-error.ts';
 import { defined } from '../exec-options.ts';
-import { describe } from '../exec-result.ts';
 import type { Images } from '../images.ts';
 import type { Sandbox } from '../sandbox.ts';
 import type { CreateOptions } from '../sandboxes.ts';
 import { closeToAgent } from './black-box.ts';
+import { runGrader } from './grader-run.ts';
 import { LOGS_IMAGE, withLogsImage } from './logs-image.ts';
 import type { GradeRequest, Isolation } from './request.ts';
-import { type Rewards, readRewards } from './rewards.ts';
+import type { Rewards } from './rewards.ts';
 import { removeShadows } from './shadow.ts';
 
 export const VERIFY_TIMEOUT_MS = 600_000;
 /** Beyond the command's time limit, for all that comes before and after it: no time to live ends a grade. */
 const MARGIN_S = 900;
-const KEEP_BYTES = 4 * 1024 * 1024;
 
 /** What a grade is made with. */
 export type Bench = { images: Images; create(options: CreateOptions): Promise<Sandbox> };
@@ -74,41 +72,4 @@ async function prepare(
   if (isolation === 'black_box') return closeToAgent(sandbox, request);
   await removeShadows(sandbox.files, state.shadows);
   return {};
-}
-
-/** Runs the command and reads what it left. How it ended does not count, unless it could not come to its end. */
-export async function runGrader(
-  sandbox: Sandbox,
-  request: GradeRequest,
-  { isolation, timeoutMs, env }: { isolation: Isolation; timeoutMs: number; env: Record<string, string> },
-): Promise<{ exec: Exec; rewards: Rewards }> {
-  const blackBox = isolation === 'black_box';
-  const { exec } = await sandbox.exec(request.command, {
-    timeoutMs,
-    keepBytes: KEEP_BYTES,
-    label: 'verifier',
-    env: { ...request.env, ...env },
-    ...defined({
-      user: request.user ?? (blackBox ? 'root' : undefined),
-      cwd: request.cwd ?? (blackBox ? '/' : undefined),
-      signal: request.signal,
-    }),
-  });
-  return { exec, rewards: await rewardsOf(sandbox, exec, request) };
-}
-
-async function rewardsOf(sandbox: Sandbox, exec: Exec, { rewards }: GradeRequest): Promise<Rewards> {
-  const { outcome } = exec;
-  if (outcome === null || outcome.type === 'sandbox_lost')
-    throw new VivError('sandbox_lost', `the sandbox ${sandbox.id}, in which the grade was made, was lost`);
-  if (outcome.type === 'timeout' || outcome.type === 'oom' || outcome.type === 'canceled')
-    return { rewards: null, rewardError: `${outcome.type}: the grader ${describe(outcome)}` };
-  await sandbox.sweep();
-  const read = await readRewards(sandbox.files, rewards);
-  if (read.rewards !== null || !read.rewardError.startsWith('missing')) return read;
-  return { rewards: null, rewardError: `${read.rewardError}; it ${describe(outcome)}${messageOf(exec)}` };
-}
-
-function messageOf({ message }: Exec): string {
-  return message ? ` (${message})` : '';
 }

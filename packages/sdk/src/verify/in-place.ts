@@ -1,14 +1,141 @@
 import type { Image } from '@vivarium/protocol/image.ts';
 import { VivError } from '@vivarium/protocol/viv-error.ts';
+import type { Command } from '../exec-options.ts';
+import type { Images } from '../images.ts';
 import type { Sandbox } from '../sandbox.ts';
-import type { Bench } from './grade.ts';
+import { type Bench, VERIFY_TIMEOUT_MS } from './grade.ts';
+import { runGrader } from './grader-run.ts';
 import type { Verification, VerifyRequest } from './request.ts';
+import { surveyChanges } from './survey.ts';
 
+/** One static program under many names, made by the node from its own busybox. */
+const TOOLS_IMAGE = 'cache/grader-tools@1';
+/** On the sandbox's own small memory file system: no link the agent made leads here. */
+const TOOLS = '/dev/viv-grader';
+const TESTS = '/tests';
+/** Commands with this label are services: they run on. */
+export const SERVICE_LABEL = 'service';
+const MARGIN_S = 900;
+
+/**
+ * Grades in the agent's own sandbox, for tasks that need the services that run there. All other processes are ended first; the grader's
+ * shell and tools are mounted read-only, need nothing of the sandbox's files, and are all that is in PATH.
+ */
 export async function verifyInPlace(
-  _bench: Bench,
-  _sandbox: Sandbox,
-  _pinned: Image,
-  _request: VerifyRequest,
+  bench: Bench,
+  sandbox: Sandbox,
+  pinned: Image,
+  request: VerifyRequest & { workspace: string[] },
 ): Promise<Verification> {
-  throw new VivError('unsupported', 'in_place');
+  if (request.isolation === 'black_box')
+    throw new VivError(
+      'invalid_argument',
+      'isolation black_box needs mode fresh: the agent’s own sandbox is no black box',
+      {
+        details: { field: 'isolation' },
+      },
+    );
+  const began = performance.now();
+  const { timeoutMs = VERIFY_TIMEOUT_MS } = request;
+  await holdTtl(sandbox, Math.ceil(timeoutMs / 1000) + MARGIN_S);
+  if (sandbox.state === 'paused') await sandbox.resume();
+  await sandbox.sweep({ keepLabels: [SERVICE_LABEL] });
+  const survey = await surveyChanges(sandbox, request.workspace);
+  const kept = await keepState(sandbox, request);
+  const packMs = performance.now() - began;
+  const mounted: string[] = [];
+  try {
+    await makeLogs(sandbox);
+    await mountTools(bench.images, sandbox);
+    mounted.push(TOOLS);
+    if (request.grader !== undefined) {
+      await makeDirectory(sandbox, TESTS);
+      await sandbox.mount(request.grader, TESTS, { from: TESTS });
+      mounted.push(TESTS);
+    }
+    const createMs = performance.now() - began - packMs;
+    const graderRequest = { ...request, command: withTools(request.command), user: request.user ?? '0:0' };
+    const run = {
+      isolation: 'in_process',
+      timeoutMs,
+      env: { PATH: `${TOOLS}/bin` },
+      keepLabels: [SERVICE_LABEL],
+    } as const;
+    const { exec, rewards } = await runGrader(sandbox, graderRequest, run);
+    const stats = await sandbox.stats().catch(() => null);
+    await request.onSandbox?.(sandbox);
+    const totalMs = performance.now() - began;
+    return {
+      ...rewards,
+      exec,
+      mode: 'in_place',
+      isolation: 'in_process',
+      image: { name: pinned.name, digest: pinned.digest },
+      ...kept,
+      leftOut: [],
+      leftOutEntries: 0,
+      tampering: survey.entries,
+      tamperingCounts: survey.counts,
+      tamperingTruncated: survey.truncated,
+      network: 'none',
+      timings: { packMs, createMs, runMs: totalMs - packMs - createMs, totalMs },
+      stats,
+    };
+  } finally {
+    for (const at of mounted.reverse()) await sandbox.unmount(at).catch(() => {});
+    if (request.afterwards === 'pause') await sandbox.pause().catch(() => {});
+    if (request.afterwards === 'end') await sandbox.kill().catch(() => {});
+  }
+}
+
+async function holdTtl(sandbox: Sandbox, ttlS: number): Promise<void> {
+  const { expiresAt } = sandbox.info;
+  if (expiresAt !== null && Date.parse(expiresAt) - Date.now() < ttlS * 1000) await sandbox.update({ ttlS });
+}
+
+async function keepState(sandbox: Sandbox, { keep, keepSplit }: VerifyRequest) {
+  if (keepSplit !== undefined)
+    throw new VivError('invalid_argument', 'mode in_place grades no split state; use keep', {
+      details: { field: 'keepSplit' },
+    });
+  if (keep === undefined) return { state: null, split: null };
+  const { image } = await sandbox.pack({ image: keep, scrub: 'none', times: 'kept' });
+  return { state: { image: image.name, digest: image.digest }, split: null };
+}
+
+/** Whatever the agent left at these paths goes. */
+async function makeLogs({ files }: Sandbox): Promise<void> {
+  await replaceUnlessDirectory(files, '/logs');
+  await files.remove('/logs/verifier', { recursive: true, missingOk: true });
+  for (const name of ['agent', 'artifacts']) await replaceUnlessDirectory(files, `/logs/${name}`);
+  await files.mkdir('/logs/verifier', { mode: 0o700 });
+}
+
+async function makeDirectory({ files }: Sandbox, path: string): Promise<void> {
+  await replaceUnlessDirectory(files, path);
+}
+
+async function replaceUnlessDirectory(files: Sandbox['files'], path: string): Promise<void> {
+  const entry = await files.stat(path).catch(() => null);
+  if (entry?.type === 'dir') return;
+  await files.remove(path, { recursive: true, missingOk: true });
+  await files.mkdir(path, { mode: 0o755 });
+}
+
+async function mountTools(images: Images, sandbox: Sandbox): Promise<void> {
+  await makeDirectory(sandbox, TOOLS);
+  const mount = () => sandbox.mount(TOOLS_IMAGE, TOOLS);
+  await mount().catch(async (error: unknown) => {
+    if (!(error instanceof VivError && error.code === 'image_not_found')) throw error;
+    const request = { name: TOOLS_IMAGE, source: { type: 'builtin', name: 'grader-tools' } } as const;
+    await images.import(request).catch((thrown: unknown) => {
+      if (!(thrown instanceof VivError && thrown.code === 'image_exists')) throw thrown;
+    });
+    await mount();
+  });
+}
+
+/** A string is for the grader's own shell, not for the sandbox's /bin/sh. */
+function withTools(command: Command): readonly string[] {
+  return typeof command === 'string' ? [`${TOOLS}/bin/sh`, '-c', command] : command;
 }

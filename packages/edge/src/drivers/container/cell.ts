@@ -6,7 +6,7 @@ import { findCommand, placeCommand } from '../../limits/command-group.ts';
 import { freeze } from '../../limits/freezer.ts';
 import { readCounters, readUsage } from '../../limits/usage.ts';
 import type { Spawner } from '../../spawner/client.ts';
-import type { CellHandle, CommandGroup, Counters, GuestConfig, Usage } from '../driver.ts';
+import type { CellHandle, CommandGroup, Counters, GuestConfig, LayerMount, Usage } from '../driver.ts';
 import type { ContainerRecord } from './cell-record.ts';
 import { connectCell } from './control-socket.ts';
 import { guestConfig } from './guest-config.ts';
@@ -73,6 +73,16 @@ export class ContainerCell implements CellHandle {
 
   endProcesses(keepExecs: readonly string[]): Promise<number> {
     return endProcesses(this.#group, this.record.pid, keepExecs);
+  }
+
+  attachLayer(layer: LayerMount, from: string, at: string): Promise<void> {
+    const { pid, startTime } = this.record;
+    return this.#context.spawner.call('attachLayer', { pid, startTime, layer: layer.path, from, at });
+  }
+
+  detachLayer(at: string): Promise<void> {
+    const { pid, startTime } = this.record;
+    return this.#context.spawner.call('detachLayer', { pid, startTime, at });
   }
 
   pause(): Promise<void> {

@@ -1,6 +1,7 @@
 import { basename } from 'node:path';
 import { deleteSubvolume } from '../../native/btrfs.ts';
 import type { Operations } from '../../spawner/operation.ts';
+import { attachLayer, detachLayer } from './attach.ts';
 import { changes } from './changes.ts';
 import { createCell } from './create.ts';
 import { bindCrun } from './crun-binary.ts';
@@ -17,6 +18,8 @@ export const containerOperations = {
   bindCrun,
   createCell,
   destroyCell,
+  attachLayer,
+  detachLayer,
   snapshotCell,
   dropSnapshot: ({ place, path }: { place: Place; path: string }) =>
     deleteSubvolume(paths.snapshots(place.runDir), basename(path)),

@@ -1,0 +1,55 @@
+import { type MountRequest, VivError } from '@vivarium/protocol';
+import type { Box } from './box.ts';
+
+/** Images mounted in one running sandbox. */
+const MOUNTS_MAX = 16;
+
+/**
+ * Mounts a directory of an image, read-only, in a running sandbox. Written down first, so that no restart forgets that its layer is
+ * used; it stays in use until the sandbox ends.
+ */
+export function mountImage(box: Box, { image: name, from, at }: MountRequest): Promise<void> {
+  return box.exclusive(async () => {
+    box.requireCell();
+    const mounts = box.row.mounts ?? [];
+    if (mounts.some((mount) => mount.at === at))
+      throw new VivError('path_exists', `an image is mounted on ${at} already`, { details: { at } });
+    if (mounts.length >= MOUNTS_MAX)
+      throw new VivError('quota_exceeded', `a sandbox has at most ${MOUNTS_MAX} images mounted`, {
+        details: { maximum: MOUNTS_MAX },
+      });
+    const { layers, release } = await box.context.images.acquire(name);
+    try {
+      const layer = layers[0]!;
+      if (layers.length > 1)
+        throw new VivError('unsupported', `only an image of one layer can be mounted; ${name} has ${layers.length}`);
+      const { layers: before } = box.row;
+      box.change({ mounts: [...mounts, { image: name, at }], layers: [...new Set([...before, layer.digest])] });
+      await box.handle!.attachLayer(layer, from, at).catch((error) => {
+        box.change({ mounts });
+        throw error;
+      });
+      box.note('state', { mounted: name, from, at });
+    } catch (error) {
+      release();
+      throw error;
+    }
+    const releaseBefore = box.releaseLayers;
+    box.releaseLayers = () => {
+      releaseBefore?.();
+      release();
+    };
+  });
+}
+
+/** Takes away what was mounted there. Nothing there is fine. */
+export function unmountImage(box: Box, at: string): Promise<void> {
+  return box.exclusive(async () => {
+    box.requireCell();
+    const mounts = box.row.mounts ?? [];
+    if (!mounts.some((mount) => mount.at === at)) return;
+    await box.handle!.detachLayer(at);
+    box.change({ mounts: mounts.filter((mount) => mount.at !== at) });
+    box.note('state', { unmounted: at });
+  });
+}

@@ -1,0 +1,71 @@
+import { closeSync, cpSync, lutimesSync, mkdirSync, openSync, readSync, symlinkSync, utimesSync } from 'node:fs';
+import { join } from 'node:path';
+import { ImageConfig, VivError } from '@vivarium/protocol';
+import type { Source } from '../builder.ts';
+import { runTool } from '../tool.ts';
+
+const PROGRAMS = ['/bin/busybox', '/usr/bin/busybox'];
+const APPLET = /^[a-z0-9[\]][a-z0-9[\]_.-]*$/i;
+/** elf(5): the segment that names the loader a dynamic program needs. */
+const PT_INTERP = 3;
+
+/**
+ * The tools of a grader that works inside the agent's own sandbox: one static program, the host's busybox, under the names of all it
+ * can do. It needs no loader, no library and no file of the sandbox it is mounted in.
+ */
+export function builtinGraderTools(): { source: Source; config: ImageConfig } {
+  const source: Source = {
+    createdBy: 'builtin:grader-tools',
+    overlay: false,
+    idShift: 0,
+    impliedDirectories: false,
+    fill: async (root, _scratch, _report, signal) => fill(root, findStatic(), signal),
+  };
+  return { source, config: ImageConfig.parse({}) };
+}
+
+async function fill(root: string, program: string, signal: AbortSignal): Promise<void> {
+  let list = '';
+  const collect = (chunk: Buffer) => {
+    list += chunk.toString('latin1');
+  };
+  await runTool(program, ['--list'], { signal, package: 'busybox-static', onStdout: collect });
+  const bin = join(root, 'bin');
+  mkdirSync(bin, { mode: 0o755 });
+  cpSync(program, join(bin, 'busybox'));
+  utimesSync(join(bin, 'busybox'), 0, 0);
+  for (const applet of list.split('\n').filter((name) => APPLET.test(name) && name !== 'busybox')) {
+    symlinkSync('busybox', join(bin, applet));
+    lutimesSync(join(bin, applet), 0, 0);
+  }
+  for (const directory of [bin, root]) utimesSync(directory, 0, 0);
+}
+
+function findStatic(): string {
+  const found = PROGRAMS.find((path) => isStatic(path));
+  if (found !== undefined) return found;
+  throw new VivError('precondition_failed', `none of ${PROGRAMS.join(', ')} is a static program`, {
+    hint: 'Install the Debian package busybox-static on the node.',
+  });
+}
+
+/** Is it a 64-bit ELF program that no loader has to start? */
+export function isStatic(path: string): boolean {
+  const head = Buffer.alloc(4096);
+  try {
+    const fd = openSync(path, 'r');
+    try {
+      if (readSync(fd, head) < 64) return false;
+    } finally {
+      closeSync(fd);
+    }
+  } catch {
+    return false;
+  }
+  if (head.readUInt32BE(0) !== 0x7f454c46 || head[4] !== 2) return false;
+  const [start, size, count] = [Number(head.readBigUInt64LE(32)), head.readUInt16LE(54), head.readUInt16LE(56)];
+  if (size < 56 || start + size * count > head.length) return false;
+  return Array.from({ length: count }, (_, i) => head.readUInt32LE(start + i * size)).every(
+    (type) => type !== PT_INTERP,
+  );
+}
