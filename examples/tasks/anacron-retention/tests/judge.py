@@ -120,7 +120,7 @@ def main():
         put(times, random_)
         sizes = {name: os.lstat(os.path.join(DIRECTORY, name)).st_size for name in os.listdir(DIRECTORY)}
         keep = policy(times) if times else set()
-        for _ in range(2):
+        for _ in range(2 if len(times) == 1 else 1):
             run_jobs(directory)
             check(times, keep, sizes, lines("/app/prune.log"))
     bench.finish(True, "the policy holds")

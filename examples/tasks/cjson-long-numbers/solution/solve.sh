@@ -49,4 +49,4 @@ swap(
 )
 open(path, "w").write(text[:start] + body + text[end:])
 EOF
-gcc -std=c89 -Wall -Wextra -I. -c cJSON.c -o /tmp/cJSON.o
+gcc -std=c89 -Wall -Wextra -fsyntax-only cJSON.c

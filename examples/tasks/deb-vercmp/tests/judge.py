@@ -1,6 +1,5 @@
-"""Runs the agent's program as nobody, with dpkg and apt out of its reach, and compares its answers with dpkg's algorithm and dpkg."""
+"""Runs the agent's program as nobody, who can run neither dpkg nor apt in this image, and compares its answers with dpkg's algorithm and dpkg."""
 
-import glob
 import os
 import random
 import re
@@ -85,13 +84,11 @@ def main():
         near = epoch + colon + rest[:1] + rest[1:].replace("1", random_.choice(["1", "01", "1~", "2"]), 1)
         second = version(random_) if random_.random() < 0.7 else near
         pairs.append((first, second))
-    # The judge's own words are checked against dpkg's, while it may still be run.
+    # The judge's own words are checked against dpkg's, which only root can run.
     for a, b in random_.sample(pairs, 12):
         for relation, truth in (("lt", compare(a, b) < 0), ("eq", compare(a, b) == 0)):
             if (subprocess.run([DPKG, "--compare-versions", a, relation, b]).returncode == 0) != truth:
                 sys.exit(f"the judge compares {a} with {b} otherwise than dpkg")
-    for tool in [*glob.glob("/usr/bin/dpkg*"), *glob.glob("/usr/bin/apt*"), *glob.glob("/usr/lib/apt/*"), *glob.glob("/usr/lib/*/libapt*")]:
-        os.chmod(tool, 0o700)
 
     lines = [f"{a} {b}" for a, b in pairs]
     for line, answer, (a, b) in zip(lines, ask(lines, directory), pairs):
@@ -100,7 +97,7 @@ def main():
     for line, answer in zip(INVALID, ask(INVALID, directory)):
         if answer != "?":
             bench.finish(False, f"{line!r} is not two versions: {answer[:20]!r}")
-    ask(lines * 25, directory, timeout_s=20)
+    ask(lines * 10, directory, timeout_s=10)
     bench.finish(True, f"{len(pairs)} pairs are compared as dpkg does")
 
 

@@ -35,6 +35,5 @@ install: all
 clean:
 	rm -rf ed red tmp $(objects)
 EOF
-make -s -j2
-make -s check
+make -s CFLAGS=-O0
 make -s clean

@@ -6,6 +6,7 @@ import sys
 sys.path.insert(0, "/tests")
 import bench
 
+FLAGS = "CFLAGS=-Wall -W -O0 -DJUDGED=1"
 OBJECTS = {"buffer", "carg_parser", "global", "io", "main", "main_loop", "regex", "signal"}
 # What the suite does not ask: script, text before, text after.
 SCRIPTS = [
@@ -13,6 +14,16 @@ SCRIPTS = [
     (b"g/x/s/\\(x\\)\\(.\\)/\\2\\1/\\\nt.\nw\nq\n", b"xa\nno\nxb\n", b"ax\nax\nno\nbx\nbx\n"),
     (b"$-1,$j\nv/1/d\na\nnew\n.\nw\nq\n", b"1\n2\n1\n3\n", b"1\n13\nnew\n"),
 ]
+
+
+def put(path, content):
+    """A new file of nobody's, whatever was there."""
+    if os.path.lexists(path):
+        os.unlink(path)
+    with open(path, "xb") as file:
+        file.write(content)
+    os.chown(path, bench.NOBODY, bench.NOBODY)
+    os.chmod(path, 0o755)
 
 
 def main():
@@ -35,7 +46,7 @@ def main():
     make("clean")
     if built():
         bench.finish(False, f"make clean left {sorted(built())}")
-    text = make("CFLAGS=-Wall -W -O1 -DJUDGED=1")
+    text = make(FLAGS)
     if "warning:" in text or text.count("-DJUDGED=1") < len(OBJECTS):
         bench.finish(False, f"the build warns or does not honour CFLAGS: {text[-400:]}")
     missing = ({name + ".o" for name in OBJECTS} | {"ed", "red"}) - built()
@@ -49,9 +60,7 @@ def main():
         bench.finish(False, f"ed --version printed {out[:80]!r}")
 
     for script, before, after in SCRIPTS:
-        with open(directory + "/text", "wb") as file:
-            file.write(before)
-        os.chown(directory + "/text", bench.NOBODY, bench.NOBODY)
+        put(directory + "/text", before)
         bench.run([tree + "/ed", "-s", "text"], cwd=directory, stdin=script)
         with open(directory + "/text", "rb") as file:
             if (now := file.read(1000)) != after:
@@ -61,28 +70,29 @@ def main():
     code, out, err = bench.run(["/bin/sh", "/app/testsuite/check.sh", "/app/testsuite", "1.19"], cwd=tree, timeout_s=60)
     if code != 0 or b"tests completed successfully." not in out:
         bench.finish(False, f"the suite: {(out + err)[-400:].decode(errors='replace')}")
-    make("check", "CFLAGS=-Wall -W -O1 -DJUDGED=1")
 
-    again = make("CFLAGS=-Wall -W -O1 -DJUDGED=1")
+    # Does `make check` run the suite, in the tree, and say how it went?
+    for code in (0, 1):
+        put(tree + "/testsuite/check.sh", f"#!/bin/sh\necho \"suite of $1 in $PWD\"\nexit {code}\n".encode())
+        text = make("check", FLAGS, fails=code != 0)
+        if f"in {tree}\n" not in text or "suite of " not in text:
+            bench.finish(False, f"make check does not run testsuite/check.sh: {text[-300:]}")
+
+    again = make(FLAGS)
     if "gcc" in again or " cc " in again or "-c " in again:
         bench.finish(False, f"a second make builds again: {again[-300:]}")
     for header, users in {"carg_parser.h": {"carg_parser", "main"}, "ed.h": OBJECTS - {"carg_parser"}}.items():
         os.utime(f"{tree}/{header}", (2e9, 2e9))
-        text = make("-n", "CFLAGS=-Wall -W -O1 -DJUDGED=1")
+        text = make("-n", FLAGS)
         left = [name for name in users if f"{name}.c" not in text]
         if left:
             bench.finish(False, f"a change of {header} does not rebuild {left}")
         os.utime(f"{tree}/{header}", (1e9, 1e9))
-    make("install", f"DESTDIR={directory}/stage", "prefix=/opt/ed", "CFLAGS=-Wall -W -O1 -DJUDGED=1")
+    make("install", f"DESTDIR={directory}/stage", "prefix=/opt/ed", FLAGS)
     for name in ("ed", "red"):
         path = f"{directory}/stage/opt/ed/bin/{name}"
         if not os.path.isfile(path) or not os.access(path, os.X_OK):
             bench.finish(False, f"make install did not install {name}")
-    make("clean")
-    os.chmod(tree + "/testsuite/check.sh", 0o755)
-    with open(tree + "/testsuite/check.sh", "w") as file:
-        file.write("#!/bin/sh\nexit 1\n")
-    make("check", fails=True)
     make("clean")
     if built():
         bench.finish(False, f"make clean left {sorted(built())}")

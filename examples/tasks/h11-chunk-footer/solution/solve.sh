@@ -39,4 +39,3 @@ text = (
 swap("            self._bytes_to_discard = 2\n", '            self._footer = b"\\r\\n"\n')
 open(path, "w").write(text)
 EOF
-python3 -B -m pytest -q -p no:cacheprovider

@@ -24,4 +24,3 @@ swap("blank_line_regex.search(self._data)", "blank_line_regex.search(self._data,
 swap("        if match is None:\n", "        if match is None:\n            self._block_seen = max(0, len(self._data) - 2)\n")
 open(path, "w").write(text)
 EOF
-python3 -B -m pytest -q -p no:cacheprovider
