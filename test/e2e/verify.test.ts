@@ -192,7 +192,11 @@ test('a process that the grader leaves behind can’t change the reward after it
 });
 
 test('what kills all it can reach ends neither the sandbox nor the grade', async () => {
-  assert.equal(await rewardOf('echo 42 > /app/answer; (kill -9 -1 || true)'), 1);
+  const box = await node.viv.sandboxes.create({ image: IMAGE });
+  const own = await box.exec('mkdir -p /app && echo 42 > /app/answer && (kill -9 -1)');
+  assert.deepEqual(own.outcome, { type: 'signaled', signal: 9 });
+  const request = { command: 'bash /tests/test.sh', grader: 'grader/answer@1', afterwards: 'end' } as const;
+  assert.deepEqual((await box.verify(request)).rewards, { reward: 1 });
   const command = [
     'bash',
     '-c',
@@ -270,4 +274,18 @@ test('a task can protect files of its workspace, and gets them back', async () =
   const { leftOut } = await graded(agent, { command, protect: ['/app/**/conftest.py'], onSandbox });
   assert.equal(seen, 'answer\n');
   assert.deepEqual(leftOut, [{ path: '/app/conftest.py', change: 'added' }]);
+});
+
+test('a library the agent installed is found, one that stands for the image’s own is not', async () => {
+  const make = (dir: string, soname: string) =>
+    `printf "int seven(void) { return 7; }" > /tmp/l.c && mkdir -p ${dir} && gcc -shared -Wl,-soname,${soname} -o ${dir}/${soname} /tmp/l.c`;
+  const link =
+    'printf "int seven(void); int main(void) { return seven(); }" > /tmp/m.c && gcc -o /app/main /tmp/m.c /usr/local/lib/libseven.so.1';
+  const command = '/app/main; test $? = 7 && echo 1 > /logs/verifier/reward.txt';
+  const agent = `${make('/usr/local/lib', 'libseven.so.1')} && ${link} && ldconfig`;
+  assert.deepEqual((await graded(agent, { command })).rewards, { reward: 1 });
+  const evil = `${make('/opt/evil', 'libz.so.1')} && echo /opt/evil > /etc/ld.so.conf.d/0.conf && ldconfig && echo 41 > /app/answer`;
+  assert.deepEqual((await graded(evil)).rewards, { reward: 0 });
+  const list = 'ldconfig -p | grep -q evil || echo 1 > /logs/verifier/reward.txt';
+  assert.deepEqual((await graded(evil, { command: list })).rewards, { reward: 1 });
 });

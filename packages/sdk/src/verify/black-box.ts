@@ -1,5 +1,6 @@
 import { VivError } from '@vivarium/protocol/viv-error.ts';
 import type { Sandbox } from '../sandbox.ts';
+import { AS_ROOT } from './as-root.ts';
 import { matchesAny } from './glob.ts';
 import type { GradeRequest } from './request.ts';
 
@@ -64,15 +65,12 @@ export async function closeToAgent(
   };
 }
 
-/** Else the file API acts as the image's user. */
-const AS_ROOT = { user: 'root' };
-
 type Account = { uid: number; gid: number; home: string };
 
 /** `name`, `uid`, `name:group` or `uid:gid`, by /etc/passwd: only the image can have written it. */
 async function lookUp(sandbox: Sandbox, spec: string): Promise<Account> {
   const [user = '', group] = spec.split(':');
-  const passwd = await sandbox.files.readText('/etc/passwd', { length: 1_048_576 }).catch(() => '');
+  const passwd = await sandbox.files.readText('/etc/passwd', { ...AS_ROOT, length: 1_048_576 }).catch(() => '');
   const lines = passwd.split('\n').map((line) => line.split(':'));
   const numeric = /^\d+$/.test(user);
   const found = lines.find(([name, , uid]) => (numeric ? uid === user : name === user));

@@ -6,6 +6,7 @@ import type { Sandbox } from '../sandbox.ts';
 import type { CreateOptions } from '../sandboxes.ts';
 import { closeToAgent } from './black-box.ts';
 import { runGrader } from './grader-run.ts';
+import { refreshLoaderCache } from './loader-cache.ts';
 import { LOGS_IMAGE, withLogsImage } from './logs-image.ts';
 import type { GradeRequest, Isolation } from './request.ts';
 import type { Rewards } from './rewards.ts';
@@ -24,6 +25,8 @@ export type State = {
   image: string;
   /** Added programs that may hide the image's own. */
   shadows: readonly string[];
+  /** Did the agent make a new cache of the loader? */
+  loaderCache: boolean;
   limits: Partial<Limits> | undefined;
   lease: string | undefined;
 };
@@ -71,5 +74,6 @@ async function prepare(
 ): Promise<Record<string, string>> {
   if (isolation === 'black_box') return closeToAgent(sandbox, request);
   await removeShadows(sandbox.files, state.shadows);
+  if (state.loaderCache) await refreshLoaderCache(sandbox);
   return {};
 }

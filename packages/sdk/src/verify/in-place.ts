@@ -3,6 +3,7 @@ import { VivError } from '@vivarium/protocol/viv-error.ts';
 import type { Command } from '../exec-options.ts';
 import type { Images } from '../images.ts';
 import type { Sandbox } from '../sandbox.ts';
+import { AS_ROOT } from './as-root.ts';
 import { type Bench, VERIFY_TIMEOUT_MS } from './grade.ts';
 import { runGrader } from './grader-run.ts';
 import type { Verification, VerifyRequest } from './request.ts';
@@ -40,7 +41,7 @@ export async function verifyInPlace(
   await holdTtl(sandbox, Math.ceil(timeoutMs / 1000) + MARGIN_S);
   if (sandbox.state === 'paused') await sandbox.resume();
   await sandbox.sweep({ keepLabels: [SERVICE_LABEL] });
-  const survey = await surveyChanges(sandbox, request.workspace);
+  const survey = await surveyChanges(sandbox, request.workspace, request.onChange);
   const kept = await keepState(sandbox, request);
   const packMs = performance.now() - began;
   const mounted: string[] = [];
@@ -54,7 +55,7 @@ export async function verifyInPlace(
       mounted.push(TESTS);
     }
     const createMs = performance.now() - began - packMs;
-    const graderRequest = { ...request, command: withTools(request.command), user: request.user ?? '0:0' };
+    const graderRequest = { ...request, command: withTools(request.command), user: request.user ?? AS_ROOT.user };
     const run = {
       isolation: 'in_process',
       timeoutMs,
@@ -106,9 +107,9 @@ async function keepState(sandbox: Sandbox, { keep, keepSplit }: VerifyRequest) {
 /** Whatever the agent left at these paths goes. */
 async function makeLogs({ files }: Sandbox): Promise<void> {
   await replaceUnlessDirectory(files, '/logs');
-  await files.remove('/logs/verifier', { recursive: true, missingOk: true });
+  await files.remove('/logs/verifier', { ...AS_ROOT, recursive: true, missingOk: true });
   for (const name of ['agent', 'artifacts']) await replaceUnlessDirectory(files, `/logs/${name}`);
-  await files.mkdir('/logs/verifier', { mode: 0o700 });
+  await files.mkdir('/logs/verifier', { ...AS_ROOT, mode: 0o700 });
 }
 
 async function makeDirectory({ files }: Sandbox, path: string): Promise<void> {
@@ -116,10 +117,10 @@ async function makeDirectory({ files }: Sandbox, path: string): Promise<void> {
 }
 
 async function replaceUnlessDirectory(files: Sandbox['files'], path: string): Promise<void> {
-  const entry = await files.stat(path).catch(() => null);
+  const entry = await files.stat(path, AS_ROOT).catch(() => null);
   if (entry?.type === 'dir') return;
-  await files.remove(path, { recursive: true, missingOk: true });
-  await files.mkdir(path, { mode: 0o755 });
+  await files.remove(path, { ...AS_ROOT, recursive: true, missingOk: true });
+  await files.mkdir(path, { ...AS_ROOT, mode: 0o755 });
 }
 
 async function mountTools(images: Images, sandbox: Sandbox): Promise<void> {

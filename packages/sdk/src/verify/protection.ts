@@ -22,7 +22,18 @@ const STDLIB = [
  */
 export const RESTORED: readonly string[] = [
   ...['/bin', '/sbin', '/usr/bin', '/usr/sbin', '/usr/local/bin', '/usr/local/sbin', '/usr/libexec'],
-  ...['/lib', '/lib32', '/lib64', '/libx32', '/usr/lib32', '/usr/lib64', '/usr/libx32', '/usr/lib/**/*.so', '/usr/lib/**/*.so.*', '/usr/local/lib/*.so*'],
+  ...[
+    '/lib',
+    '/lib32',
+    '/lib64',
+    '/libx32',
+    '/usr/lib32',
+    '/usr/lib64',
+    '/usr/libx32',
+    '/usr/lib/**/*.so',
+    '/usr/lib/**/*.so.*',
+    '/usr/local/lib/*.so*',
+  ],
   ...['/usr/lib/python3.*', '/usr/lib/python3/dist-packages/_distutils_hack'],
   ...STDLIB.map((name) => `/usr/local/lib/python3.*/${name}`),
 ];

@@ -2,14 +2,13 @@ import type { Entry } from '@vivarium/protocol/files.ts';
 import { VivError } from '@vivarium/protocol/viv-error.ts';
 import { toText } from '../bytes.ts';
 import type { Files } from '../files.ts';
+import { AS_ROOT } from './as-root.ts';
 
 export const REWARD_JSON = '/logs/verifier/reward.json';
 export const REWARD_TEXT = '/logs/verifier/reward.txt';
 const JSON_BYTES_MAX = 65_536;
 const TEXT_BYTES_MAX = 4096;
 const KEYS_MAX = 256;
-/** The image's user may not be able to read what the grader wrote. */
-const AS_ROOT = { user: 'root' };
 const DECIMAL = /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i;
 
 export type Rewards = { rewards: Record<string, number>; rewardError: null } | { rewards: null; rewardError: string };

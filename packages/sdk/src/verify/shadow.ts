@@ -1,5 +1,6 @@
 import type { Change } from '@vivarium/protocol/sandbox.ts';
 import type { Files } from '../files.ts';
+import { AS_ROOT } from './as-root.ts';
 import { matchesAny } from './glob.ts';
 import { FIRST_IN_PATH, LATER_IN_PATH } from './protection.ts';
 
@@ -35,12 +36,14 @@ export class ShadowCollector {
 export async function removeShadows(files: Files, shadows: readonly string[]): Promise<string[]> {
   const hiding = await Promise.all(shadows.map((path) => hides(files, path)));
   const removed = shadows.filter((_, index) => hiding[index]);
-  await Promise.all(removed.map((path) => files.remove(path, { missingOk: true, user: 'root' })));
+  await Promise.all(removed.map((path) => files.remove(path, { ...AS_ROOT, missingOk: true })));
   return removed;
 }
 
 async function hides(files: Files, path: string): Promise<boolean> {
-  const there = await Promise.all(LATER_IN_PATH.map((directory) => files.exists(`${directory}/${nameOf(path)}`)));
+  const there = await Promise.all(
+    LATER_IN_PATH.map((directory) => files.exists(`${directory}/${nameOf(path)}`, AS_ROOT)),
+  );
   return there.includes(true);
 }
 

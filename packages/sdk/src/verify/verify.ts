@@ -6,6 +6,7 @@ import type { Sandbox } from '../sandbox.ts';
 import { blackBoxSplit, checkBlackBox } from './black-box.ts';
 import { type Bench, type Graded, gradeFresh } from './grade.ts';
 import { verifyInPlace } from './in-place.ts';
+import { LOADER_CACHE } from './loader-cache.ts';
 import { PROTECTED, RESTORED } from './protection.ts';
 import type { RegradeRequest, Verification, VerifyRequest } from './request.ts';
 import { type Survey, surveyChanges } from './survey.ts';
@@ -26,8 +27,8 @@ export async function verifySandbox(bench: Bench, sandbox: Sandbox, request: Ver
   try {
     const packMs = performance.now() - began;
     const { limits, lease } = sandbox.info;
-    const { shadows } = taken.survey;
-    const state = { image: taken.split.name, shadows, limits, lease: lease ?? undefined };
+    const { shadows, loaderCache } = taken.survey;
+    const state = { image: taken.split.name, shadows, loaderCache, limits, lease: lease ?? undefined };
     const graded = await gradeFresh(bench, state, resolved);
     return verification(graded, {
       request: resolved,
@@ -53,7 +54,7 @@ export async function regrade(bench: Bench, request: RegradeRequest): Promise<Ve
   const workspace = request.workspace ?? defaultWorkspace(image);
   const resolved = { ...request, workspace, agentUser: request.agentUser ?? image.config.user };
   if (request.isolation === 'black_box') checkBlackBox(resolved);
-  const state = { image: image.name, shadows: [], limits: request.limits, lease: undefined };
+  const state = { image: image.name, shadows: [], loaderCache: false, limits: request.limits, lease: undefined };
   const graded = await gradeFresh(bench, state, resolved);
   return verification(graded, {
     request: resolved,
@@ -116,7 +117,7 @@ async function takeState(
 function splitOf({ isolation, protect = [], workspace }: VerifyRequest & { workspace: string[] }) {
   const protectAll = [...PROTECTED, ...protect];
   if (isolation === 'black_box') return { protect: protectAll, ...blackBoxSplit(workspace) };
-  return { protect: protectAll, restore: [...RESTORED, '/etc/ld.so.cache'], except: workspace };
+  return { protect: protectAll, restore: [...RESTORED, LOADER_CACHE], except: workspace };
 }
 
 async function holdTtl(sandbox: Sandbox): Promise<void> {
