@@ -69,7 +69,7 @@ export function define(command: Command): void {
       withServer(flags, async (viv) => {
         const report = await viv.images.prune();
         if (flags.json) printJson(report);
-        else note(`${report.removed.length} steps removed, ${formatBytes(report.bytes)} freed`);
+        else print(`${report.removed.length} steps removed, ${formatBytes(report.bytes)} freed`);
       }),
     );
   defineImport(command);

@@ -75,19 +75,23 @@ export class EdgeWorkshop implements Workshop {
     const { action, parent } = step;
     const network = action?.type === 'run' ? action.network : 'none';
     return this.#inBox(parent.image, network, async (box) => {
-      const { signal } = this.#options;
-      const cell = box.requireCell();
-      const placing = new Placing(cell, signal);
-      for (const { path, user } of step.directories)
-        await placing.makeDirectories(Buffer.from(path, 'utf8').toString('latin1'), await idsOf(cell, user ?? '0:0'));
-      if (action?.type === 'copy') await copyInto(cell, action, signal).catch((thrown) => this.#explain(box, thrown));
-      if (action?.type === 'run') await runIn(box, action, this.#runOptions());
-      signal.throwIfAborted();
-      const exclude =
-        action?.type === 'run' ? [...action.mounts.map(({ target }) => literal(target)), ...RESOLV_CONF[network]] : [];
+      await this.#work(box, step).catch((thrown) => this.#explain(box, thrown));
+      const mounts = action?.type === 'run' ? action.mounts.map(({ target }) => literal(target)) : [];
+      const exclude = [...mounts, ...RESOLV_CONF[network]];
       const createdBy = step.text.slice(0, CREATED_BY_MAX);
-      return commitBox(box, { name, createdBy, exclude, config: step.config, signal });
+      return commitBox(box, { name, createdBy, exclude, config: step.config, signal: this.#options.signal });
     });
+  }
+
+  async #work(box: Box, { directories, action }: Step): Promise<void> {
+    const { signal } = this.#options;
+    const cell = box.requireCell();
+    const placing = new Placing(cell, signal);
+    for (const { path, user } of directories)
+      await placing.makeDirectories(Buffer.from(path, 'utf8').toString('latin1'), await idsOf(cell, user ?? '0:0'));
+    if (action?.type === 'copy') await copyInto(cell, action, signal);
+    if (action?.type === 'run') await runIn(box, action, this.#runOptions());
+    signal.throwIfAborted();
   }
 
   #runOptions(): RunOptions {
@@ -130,6 +134,7 @@ export class EdgeWorkshop implements Workshop {
   /** What the file API says is the infrastructure's; a disk that a COPY fills is the build's. */
   async #explain(box: Box, thrown: unknown): Promise<never> {
     const error = VivError.from(thrown);
+    if (error.code !== 'build_failed') this.#options.signal.throwIfAborted();
     if (error.code === 'disk_full')
       throw new VivError('build_failed', `its disk was full (diskMiB ${box.row.limits.diskMiB})`, { cause: error });
     if (TASK_CODES.has(error.code))
@@ -138,7 +143,7 @@ export class EdgeWorkshop implements Workshop {
   }
 }
 
-/** What a COPY can meet in the image. */
+/** What a step can meet in the image. */
 const TASK_CODES: ReadonlySet<string> = new Set([
   'path_not_found',
   'path_exists',
@@ -149,6 +154,8 @@ const TASK_CODES: ReadonlySet<string> = new Set([
   'path_denied',
   'invalid_archive',
   'file_error',
+  'user_unknown',
+  'spawn_failed',
 ]);
 
 /** A mount point that was made for it is nothing of the step's. */

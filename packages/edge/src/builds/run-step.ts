@@ -40,6 +40,9 @@ export async function runIn(box: Box, action: RunAction, options: RunOptions): P
   if (action.script !== null)
     await cell.write(Buffer.from(HEREDOC_PATH), [Buffer.from(action.script, 'utf8')], { mode: 0o755, signal });
   const { exec, tail } = await execute(box, action, options);
+  // The clock of the build and that of the command run out together: which one is first means nothing.
+  if (exec.outcome?.type === 'canceled' && VivError.from(signal.reason).code === 'build_failed')
+    exec.outcome = { type: 'timeout' };
   if (exec.outcome?.type === 'exited' && exec.outcome.code === 0) return;
   throw failure(exec, tail, box.row.limits, options);
 }
