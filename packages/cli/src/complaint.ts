@@ -39,7 +39,6 @@ const ELSEWHERE: Record<string, string> = {
   new: 'create',
   unpause: 'resume',
   diff: 'changes',
-  commit: 'snapshot',
   connect: 'shell',
   ssh: 'shell',
   top: 'ps',

@@ -82,6 +82,18 @@ export const VERBS: readonly Verb[] = [
     load: () => import('./commands/fork.ts'),
   },
   {
+    name: 'pack',
+    group: STATE,
+    summary: 'an image of what a sandbox changed, without residue',
+    load: () => import('./commands/pack.ts'),
+  },
+  {
+    name: 'commit',
+    group: STATE,
+    summary: 'another word for pack',
+    load: () => import('./commands/pack.ts'),
+  },
+  {
     name: 'snapshot',
     group: STATE,
     summary: 'keep a sandbox’s file system as an image',

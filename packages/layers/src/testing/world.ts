@@ -75,6 +75,7 @@ export async function overlayOn(at: Place, store: ImageStore, parent: string): P
     async shows(image, options) {
       const seen = at.make(`seen-${++worlds}`);
       const acquired = await store.acquire(image);
+      if (acquired.layers.length === 1) return listing(acquired.layers[0]!.path, options);
       mountOverlay(
         acquired.layers.map(({ path }) => path),
         seen,
