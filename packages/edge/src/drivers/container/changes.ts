@@ -1,7 +1,7 @@
 import { type BigIntStats, closeSync, constants, lstatSync, openSync, readdirSync, readlinkSync } from 'node:fs';
+import { isOpaque, isWhiteout, LowerDirectory, type LowerEntry } from '@vivarium/layers/pack/lower.ts';
 import { type Change, VivError } from '@vivarium/protocol';
 import { sameContent } from './content.ts';
-import { isOpaque, isWhiteout, LowerDirectory, type LowerEntry } from './lower-view.ts';
 
 /** Deeper trees are refused: each level holds a descriptor while it is walked. */
 const DEPTH_MAX = 1_000;
@@ -41,7 +41,7 @@ async function* walkDirectory(walk: Walk): AsyncGenerator<Change> {
       throw new VivError('file_error', `the sandbox has directories more than ${DEPTH_MAX} deep`);
     const here = `/proc/self/fd/${walk.fd}`;
     const names = readdirSync(here, { encoding: 'buffer' });
-    const hidden = walk.depth > 0 && isOpaque(`${here}/.`) ? namesMissing(walk.lower, names) : [];
+    const hidden = walk.depth > 0 && isOpaque(Buffer.from(`${here}/.`)) ? namesMissing(walk.lower, names) : [];
     for (const name of [...names, ...hidden].sort(Buffer.compare)) yield* compareEntry(walk, name);
   } finally {
     closeSync(walk.fd);
@@ -61,7 +61,7 @@ async function* compareEntry(walk: Walk, name: Buffer): AsyncGenerator<Change> {
   else if (await differs(inside, stat, lower, walk.idShift)) yield change(path, 'changed', stat);
   if (!stat.isDirectory()) return;
   const fd = openBelow(inside);
-  const directory = lower?.stat.isDirectory() ? lower.directory : new LowerDirectory([]);
+  const directory = lower?.stat.isDirectory() ? lower.directory : LowerDirectory.NONE;
   if (fd !== undefined) yield* walkDirectory({ ...walk, depth: walk.depth + 1, path, fd, lower: directory });
 }
 
