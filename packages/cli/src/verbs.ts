@@ -124,6 +124,12 @@ export const VERBS: readonly Verb[] = [
     load: () => import('./commands/task.ts'),
   },
   {
+    name: 'verify',
+    group: STATE,
+    summary: 'grade what was done in a sandbox, where nothing of it runs',
+    load: () => import('./commands/verify.ts'),
+  },
+  {
     name: 'image',
     group: SERVER,
     summary: 'build, list, import, inspect, remove images',

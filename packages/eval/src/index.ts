@@ -19,6 +19,8 @@ export { JobBoard } from './report/job-board.ts';
 export { outcomeLine, reasonText, rewardText, summaryLines } from './report/summary.ts';
 export { loadTask, loadTaskSet, resolveEnv, type Task, type TaskSet } from './task/index.ts';
 export { readChanges } from './trial/changes-file.ts';
+export { FileTree } from './trial/file-tree.ts';
+export { shortDigest } from './trial/image-name.ts';
 export { type Rewards, scoreOf, TRIAL_OUTCOMES, type TrialOutcome } from './trial/outcome.ts';
 export type { TrialResult } from './trial/result.ts';
 export {
