@@ -120,7 +120,7 @@ class Build {
       return await work();
     } catch (thrown) {
       const error = VivError.from(thrown);
-      if (error.code !== 'build_failed' && error.code !== 'image_not_found') throw error;
+      if (error.details.line !== undefined || !(thrown instanceof VivError)) throw thrown;
       const file = this.#plan.dockerfile.name;
       const { code, message, hint, details, cause, fault } = error;
       throw new VivError(code, `${file}:${at.line}: ${shortened(at.text)}: ${message}`, {

@@ -147,7 +147,7 @@ describe('builds', { concurrency: false }, () => {
     );
     await assert.rejects(build.build(directory), { code: 'build_failed' });
     const { image, events } = await build.build(directory, { network: 'node' });
-    assert.match(said(events), /^reached[^]*refused/);
+    assert.match(said(events), /^reached[\s\S]*refused/);
     assert.equal(await files(image.name, 'cat /got; ls /etc/resolv.conf 2>/dev/null; true'), 'reached');
     const { secret } = await build.node.viv.keys.create({ name: 'plain', scopes: ['images', 'sandboxes'] });
     const plain = new Vivarium({ url: build.node.url, apiKey: secret });
@@ -155,6 +155,15 @@ describe('builds', { concurrency: false }, () => {
     await assert.rejects(refused, (thrown: VivError) => thrown.code === 'forbidden' && /admin/.test(thrown.message));
     plain.close();
     server.close();
+  });
+
+  test('a hundred steps are no trouble, more layers than an image can have are said', async () => {
+    const steps = (count: number) => Array.from({ length: count }, (_, i) => `COPY a /f${i}`).join('\n');
+    const { image } = await build.build(build.context(steps(100), { a: 'x' }));
+    assert.equal(image.layers.length, 101);
+    assert.equal(await files(image.name, 'cat /f0 /f99'), 'xx');
+    const tooMany = build.build(build.context(steps(130), { a: 'x' }));
+    await assert.rejects(tooMany, { code: 'limit_too_high', message: /^Dockerfile:\d+: COPY a \/f\d+: / });
   });
 
   test('cached steps are no images to people, and can be removed while what was built stays', async () => {

@@ -1,3 +1,4 @@
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: variables of Dockerfiles are what is tested
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';

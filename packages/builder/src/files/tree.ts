@@ -102,10 +102,12 @@ export class FileTree {
   }
 }
 
+/** The directory a path is in; '' for the root and what is in it. */
 export function parentOf(path: string): string {
   return path.slice(0, Math.max(0, path.lastIndexOf('/')));
 }
 
+/** The last part of a path. */
 export function baseOf(path: string): string {
   return path.slice(path.lastIndexOf('/') + 1);
 }

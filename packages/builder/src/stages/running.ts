@@ -10,6 +10,8 @@ import { mountFields } from './mounts.ts';
 import type { Origins } from './origins.ts';
 import type { StageState } from './stage-state.ts';
 
+const MOUNTS_MAX = 64;
+
 /** RUN in shell, exec and here-document form, with its mounts. Throws `dockerfile_invalid`. */
 export async function planRun(
   state: StageState,
@@ -21,6 +23,7 @@ export async function planRun(
   if ((flags.get('security') ?? 'sandbox') !== 'sandbox')
     throw state.complain(at, '--security=insecure: no step of a build is privileged', 'Leave the flag out.');
   const { argv, script } = programOf(state, at);
+  if (flags.all('mount').length > MOUNTS_MAX) throw state.complain(at, `more than ${MOUNTS_MAX} mounts`);
   const planned = await Promise.all(flags.all('mount').map((text) => planMount(state, at, origins, text)));
   const env = { ...Object.fromEntries(state.args), ...state.config.env };
   const action: RunAction = {

@@ -49,7 +49,7 @@ export async function runIn(box: Box, action: RunAction, options: RunOptions): P
 
 async function execute(box: Box, action: RunAction, options: RunOptions): Promise<{ exec: Exec; tail: string }> {
   const { argv, env, cwd, user } = action;
-  const start = ExecStart.parse({
+  const parsed = ExecStart.safeParse({
     argv,
     env,
     cwd,
@@ -58,6 +58,11 @@ async function execute(box: Box, action: RunAction, options: RunOptions): Promis
     timeoutMs: Math.max(1, Math.ceil(options.timeoutMs)),
     label: 'build',
   });
+  if (!parsed.success)
+    throw new VivError(
+      'build_failed',
+      `it can't be started: ${parsed.error.issues[0]?.path.join('.')}: ${parsed.error.issues[0]?.message}`,
+    );
   let tail = '';
   const decoders = { stdout: new TextDecoder(), stderr: new TextDecoder() };
   const take = (name: 'stdout' | 'stderr', chunk: Uint8Array) => {
@@ -65,7 +70,7 @@ async function execute(box: Box, action: RunAction, options: RunOptions): Promis
     tail = (tail + text).slice(-TAIL_CHARS);
     return options.onOutput(name, text);
   };
-  const stream = await new Execs(box.context).start(box.id, start, {
+  const stream = await new Execs(box.context).start(box.id, parsed.data, {
     stdin: false,
     onData: (sub, _offset, chunk) => take(sub === 1 ? 'stdout' : 'stderr', chunk),
     onGap: () => {},

@@ -11,14 +11,8 @@ type Config = {
 };
 
 const limits = { cpuWeight: 100, cpus: 1, memoryMiB: 100, pids: 10, diskMiB: 10, nofile: 100, ptys: 3 };
-const config = ociConfig({
-  hostname: 'box',
-  userNamespace: '/proc/7/fd/9',
-  rootfs: '/r',
-  init: '/i',
-  empty: '/e',
-  limits,
-}) as Config;
+const OPTIONS = { hostname: 'box', userNamespace: '/proc/7/fd/9', rootfs: '/r', init: '/i', empty: '/e', limits };
+const config = ociConfig(OPTIONS) as Config;
 
 test('a cell has five namespaces by crun, and joins a user namespace of its own', () => {
   const types = config.linux.namespaces.map(({ type }) => type).sort();
@@ -34,6 +28,20 @@ test('no sysfs, no control groups and nothing of the host are mounted but one fi
     assert.ok(source === '/i' || destination.startsWith('/proc/'));
     assert.ok(options.includes('ro'));
   }
+});
+
+test('only a step of a build can be in the network of the node, with its way to find names and nothing more', () => {
+  const { mounts, linux } = ociConfig({ ...OPTIONS, resolvConf: '/r' }) as Config;
+  const more = mounts.filter(({ destination }) => !config.mounts.some((other) => other.destination === destination));
+  assert.deepEqual(
+    more.map(({ destination, source, options }) => [destination, source, options.includes('ro')]),
+    [['/etc/resolv.conf', '/r', true]],
+  );
+  const types = ({ linux: { namespaces } }: Pick<Config, 'linux'>) => namespaces.map(({ type }) => type);
+  assert.deepEqual(
+    types(config).filter((type) => !types({ linux }).includes(type)),
+    ['network'],
+  );
 });
 
 test('terminals and shared memory are limited', () => {

@@ -3,8 +3,8 @@ import { relative } from 'node:path';
 import { mount, mountIdmapped, umount } from '../../native/mount.ts';
 import { paths } from './place.ts';
 
-/** The kernel takes one page of mount options. */
-export const LAYERS_MAX = 64;
+/** The kernel takes one page of mount options; a layer is named in at most 21 bytes of it. An image has up to 120, others may lie over it. */
+export const LAYERS_MAX = 160;
 
 /**
  * Mounts a cell's root file system: the layers below, each with its ids shifted into the cell's range, the scratch on
