@@ -13,6 +13,7 @@ export class ReadyQueue<T> {
   }
 
   add(items: readonly T[]): void {
+    if (this.#open === 0) return;
     this.#open--;
     this.#ready.push(...items);
     while (this.#waiting.length > 0 && this.#ready.length > 0) this.#waiting.shift()!(this.#ready.shift()!);

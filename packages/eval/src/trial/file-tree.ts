@@ -104,8 +104,24 @@ async function addEntry(pack: tar.Pack, path: string, node: Node): Promise<void>
     pack.entry({ ...header, type: 'file', mode: node.mode, size: node.size }, node.content);
   } else {
     const entry = pack.entry({ ...header, type: 'file', mode: node.mode, size: node.size });
-    for await (const chunk of createReadStream(node.from, { highWaterMark: 262_144 }) as AsyncIterable<Buffer>)
-      if (!entry.write(chunk)) await new Promise((resolve) => entry.once('drain', () => resolve(undefined)));
+    // The pack itself tells its reader.
+    entry.on('error', () => {});
+    for await (const chunk of createReadStream(node.from, { highWaterMark: 262_144 }) as AsyncIterable<Buffer>) {
+      if (pack.destroying) return;
+      if (!entry.write(chunk)) await writable(entry);
+    }
     entry.end(undefined);
   }
+}
+
+function writable(entry: ReturnType<tar.Pack['entry']>): Promise<void> {
+  return new Promise((resolve) => {
+    const done = () => {
+      entry.off('drain', done);
+      entry.off('close', done);
+      resolve();
+    };
+    entry.on('drain', done);
+    entry.on('close', done);
+  });
 }
