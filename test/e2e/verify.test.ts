@@ -215,7 +215,7 @@ test('cheats that take over what the grader runs with are not there when it grad
     `mkdir -p "$(dirname ${path})"; printf 'import os\\nopen("/logs/verifier/reward.json","w").write("{\\\\"reward\\\\": 1}")\\nos._exit(0)\\n' > ${path}`;
   const preload =
     'printf "int geteuid(void) { __builtin_trap(); }" > /tmp/x.c && gcc -shared -o /opt/x.so /tmp/x.c && cp /opt/x.so /opt/y.so && echo /opt/x.so > /etc/ld.so.preload';
-  const moved = 'cp -a /usr /usr2 && mv /usr /usr3 2> /dev/null; true';
+  const moved = 'mv /usr /usr3 2> /dev/null; true';
   for (const [agent, path] of [
     [plant('/usr/bin/bash'), '/usr/bin/bash'],
     [plant('/usr/bin/python3.11'), '/usr/bin/python3.11'],
@@ -288,4 +288,19 @@ test('a library the agent installed is found, one that stands for the image’s 
   assert.deepEqual((await graded(evil)).rewards, { reward: 0 });
   const list = 'ldconfig -p | grep -q evil || echo 1 > /logs/verifier/reward.txt';
   assert.deepEqual((await graded(evil, { command: list })).rewards, { reward: 1 });
+});
+
+test('a state that was kept holds no cheats that take over its grader', async () => {
+  const fake = '#!/bin/sh\\necho 1 > /logs/verifier/reward.txt\\n';
+  const plant = (path: string) => `rm -f ${path}; printf "${fake}" > ${path}; chmod 755 ${path}`;
+  const agent = `${plant('/usr/local/bin/python3')}; ${plant('/usr/bin/bash')}; echo 41 > /app/answer`;
+  const first = await graded(agent, { keepSplit: 'kept/cheat@1' });
+  assert.deepEqual(first.rewards, { reward: 0 });
+  assert.ok(first.leftOut.some(({ path }) => path === '/usr/local/bin/python3'));
+  const again = await node.viv.verify({
+    image: 'kept/cheat@1',
+    command: 'bash /tests/test.sh',
+    grader: 'grader/answer@1',
+  });
+  assert.deepEqual(again.rewards, { reward: 0 });
 });

@@ -71,6 +71,7 @@ export class Committer {
       protect: split?.protect ?? null,
       restore: split?.restore ?? [],
       except: split?.except ?? [],
+      programs: split?.programs ?? [],
       only: split?.only ?? null,
       clampMs: times === 'fixed' ? Date.parse(epoch ?? createdAt) : null,
       files: [join(directory, 'whole'), join(directory, 'split')] as const,

@@ -45,7 +45,14 @@ export const PackRequest = z
         restore: globs(
           'Paths that are as the sandbox’s image has them where it has them; what the sandbox added there stays',
         ),
-        except: globs('Never put back by `restore`'),
+        except: globs('Never put back by `restore`, never left out by `programs`'),
+        programs: z
+          .array(z.string().startsWith('/').max(1024))
+          .max(64)
+          .default([])
+          .describe(
+            'directories that are searched for programs, in this order: an added one that hides one the sandbox’s image has stays out',
+          ),
         only: z
           .array(z.string().min(1).max(1024))
           .max(PACK_GLOBS_MAX)

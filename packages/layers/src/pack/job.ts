@@ -18,6 +18,7 @@ export type PackJob = {
   protect: readonly string[] | null;
   restore: readonly string[];
   except: readonly string[];
+  programs: readonly string[];
   only: readonly string[] | null;
   /** Later file times are set to this, in milliseconds since the epoch; null: times are kept. */
   clampMs: number | null;

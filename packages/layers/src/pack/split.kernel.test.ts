@@ -12,7 +12,8 @@ type Split = Omit<NonNullable<PackOptions['split']>, 'image'>;
 /** What the split image shows of the paths that count here, as `path content` or `path ->`, after the changes. */
 async function shown(t: TestContext, change: (at: (path: string) => string) => void, split: Split): Promise<string[]> {
   const world = await makeWorld(place(t), (root) => {
-    for (const dir of ['usr/bin', 'usr/lib/deep', 'app', 'srv']) mkdirSync(join(root, dir), { recursive: true });
+    for (const dir of ['usr/local/bin', 'usr/bin', 'usr/lib/deep', 'app', 'srv'])
+      mkdirSync(join(root, dir), { recursive: true });
     for (const file of ['usr/bin/sh', 'usr/bin/cat', 'usr/lib/deep/x.so', 'usr/lib/readme', 'app/main', 'srv/data'])
       writeFileSync(join(root, file), 'image');
   });
@@ -106,4 +107,23 @@ test('only what is asked for is in the image, less what is protected', async (t)
     'usr/lib/deep/x.so image',
     'usr/lib/readme image',
   ]);
+});
+
+test('an added program that hides one of the image stays out, also behind a link; others stay in', async (t) => {
+  const programs = ['/opt/tools/bin', '/usr/local/bin', '/usr/bin'];
+  const change = (at: (path: string) => string) => {
+    writeFileSync(at('usr/local/bin/sh'), 'agent');
+    writeFileSync(at('usr/local/bin/new'), 'agent');
+    symlinkSync('new', at('usr/local/bin/cat'));
+    writeFileSync(at('usr/bin/new2'), 'agent');
+    mkdirSync(at('opt/evil/bin'), { recursive: true });
+    writeFileSync(at('opt/evil/bin/sh'), 'agent');
+    symlinkSync('evil', at('opt/tools'));
+  };
+  const rest = ['app/main image', 'opt/evil/bin/sh agent', 'srv/data image', 'usr/bin/cat image', 'usr/bin/new2 agent'];
+  const lines = await shown(t, change, { protect: [], programs });
+  const expected = [...rest, 'usr/bin/sh image', 'usr/lib/deep/x.so image', 'usr/lib/readme image'];
+  assert.deepEqual(lines, [...expected, 'usr/local/bin/new agent'].sort());
+  const excepted = await shown(t, change, { protect: [], programs, except: ['/usr/local/bin/sh'] });
+  assert.ok(excepted.includes('usr/local/bin/sh agent'));
 });

@@ -13,6 +13,8 @@ export type Lists = {
   /** As the image has them in the split image where it has them, but for `except`. */
   restore: readonly string[];
   except: readonly string[];
+  /** Directories of programs in the order of their search: see programs.ts. */
+  programs: readonly string[];
   /** Nothing else is in the split image; null: all is. */
   only: readonly string[] | null;
 };

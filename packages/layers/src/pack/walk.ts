@@ -3,6 +3,7 @@ import { PACK_LEFT_OUT_MAX, type PackLeftOut } from '@vivarium/protocol/pack.ts'
 import type { Inode } from '../erofs/inode.ts';
 import { type ChangeNode, directoryNode, leafNode, namesOf, SPLIT, WHOLE } from './change-tree.ts';
 import { isOpaque, isWhiteout, LowerDirectory, type LowerEntry } from './lower.ts';
+import { Programs } from './programs.ts';
 import { Budget, restoredDirectory } from './restored.ts';
 import { sameContents, sameMetadata } from './same.ts';
 import { contentOf, metadataOf } from './upper-file.ts';
@@ -54,6 +55,7 @@ type Seen = { stat: BigIntStats; inside: Buffer; lower: LowerEntry | undefined; 
 class Walk {
   readonly #request: WalkRequest;
   readonly #verdicts: Verdicts;
+  readonly #programs: Programs;
   readonly #budget: Budget;
   readonly #links = new Map<bigint, Inode>();
   readonly #changed = { added: 0, changed: 0, deleted: 0, bytes: 0 };
@@ -65,6 +67,7 @@ class Walk {
   constructor(request: WalkRequest) {
     this.#request = request;
     this.#verdicts = new Verdicts(request);
+    this.#programs = new Programs(request.programs, request.layers);
     this.#budget = new Budget(request.maxEntries);
   }
 
@@ -169,7 +172,8 @@ class Walk {
     if (!this.#links.has(stat.ino)) this.#changed.bytes += judged.bytes;
     if (isLinked) this.#links.set(stat.ino, inode);
     let images = this.#images(trail, judged, change);
-    if (images & SPLIT && this.#isInTheWay(place, name, seen)) {
+    const isHiding = change === 'added' && !trail.excepted && this.#programs.isHiding(judged.path);
+    if (images & SPLIT && (isHiding || this.#isInTheWay(place, name, seen))) {
       images &= ~SPLIT;
       this.#noteLeftOut(judged.path, change);
     }

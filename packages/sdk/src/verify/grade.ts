@@ -10,7 +10,6 @@ import { refreshLoaderCache } from './loader-cache.ts';
 import { LOGS_IMAGE, withLogsImage } from './logs-image.ts';
 import type { GradeRequest, Isolation } from './request.ts';
 import type { Rewards } from './rewards.ts';
-import { removeShadows } from './shadow.ts';
 
 export const VERIFY_TIMEOUT_MS = 600_000;
 /** Beyond the command's time limit, for all that comes before and after it: no time to live ends a grade. */
@@ -23,9 +22,7 @@ export type Graded = Rewards & { exec: Exec | null; stats: Stats | null; createM
 
 export type State = {
   image: string;
-  /** Added programs that may hide the image's own. */
-  shadows: readonly string[];
-  /** Did the agent make a new cache of the loader? */
+  /** May the agent have made a new cache of the loader? */
   loaderCache: boolean;
   limits: Partial<Limits> | undefined;
   lease: string | undefined;
@@ -73,7 +70,6 @@ async function prepare(
   isolation: Isolation,
 ): Promise<Record<string, string>> {
   if (isolation === 'black_box') return closeToAgent(sandbox, request);
-  await removeShadows(sandbox.files, state.shadows);
   if (state.loaderCache) await refreshLoaderCache(sandbox);
   return {};
 }

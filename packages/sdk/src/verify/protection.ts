@@ -17,7 +17,8 @@ const STDLIB = [
 ];
 
 /**
- * Where the image's own files are put back: programs, the loader and shared libraries, Python's standard library. What the agent
+ * Where the image's own files are put back: programs, the loader and shared libraries, Python's standard library and
+ * Debian's packages of it. What the agent
  * added there stays, as packages it installed do.
  */
 export const RESTORED: readonly string[] = [
@@ -34,11 +35,15 @@ export const RESTORED: readonly string[] = [
     '/usr/lib/**/*.so.*',
     '/usr/local/lib/*.so*',
   ],
-  ...['/usr/lib/python3.*', '/usr/lib/python3/dist-packages/_distutils_hack'],
+  ...['/usr/lib/python3.*', '/usr/lib/python3'],
   ...STDLIB.map((name) => `/usr/local/lib/python3.*/${name}`),
 ];
 
-/** What a search of PATH finds first: an added program here hides the image's of the same name. */
-export const FIRST_IN_PATH: readonly string[] = ['/usr/local/sbin', '/usr/local/bin'];
-/** Where the hidden ones would be. */
-export const LATER_IN_PATH: readonly string[] = ['/usr/sbin', '/usr/bin', '/sbin', '/bin'];
+/** Where the kernel's and Debian's default look for programs, in this order. */
+const DEFAULT_PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
+
+/** Directories that are searched for programs, by an image's variables. */
+export function programDirectories(env: Record<string, string>): string[] {
+  const listed = (env.PATH ?? DEFAULT_PATH).split(':').filter((path) => path.startsWith('/') && path.length > 1);
+  return [...new Set(listed)].slice(0, 64);
+}

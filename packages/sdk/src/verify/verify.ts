@@ -7,7 +7,7 @@ import { blackBoxSplit, checkBlackBox } from './black-box.ts';
 import { type Bench, type Graded, gradeFresh } from './grade.ts';
 import { verifyInPlace } from './in-place.ts';
 import { LOADER_CACHE } from './loader-cache.ts';
-import { PROTECTED, RESTORED } from './protection.ts';
+import { PROTECTED, programDirectories, RESTORED } from './protection.ts';
 import type { RegradeRequest, Verification, VerifyRequest } from './request.ts';
 import { type Survey, surveyChanges } from './survey.ts';
 
@@ -23,12 +23,12 @@ export async function verifySandbox(bench: Bench, sandbox: Sandbox, request: Ver
   const resolved = { ...request, workspace, agentUser: request.agentUser ?? pinned.config.user };
   if (request.mode === 'in_place') return verifyInPlace(bench, sandbox, pinned, resolved);
   if (request.isolation === 'black_box') checkBlackBox(resolved);
-  const taken = await takeState(bench, sandbox, resolved);
+  const taken = await takeState(bench, sandbox, resolved, programDirectories(pinned.config.env));
   try {
     const packMs = performance.now() - began;
     const { limits, lease } = sandbox.info;
-    const { shadows, loaderCache } = taken.survey;
-    const state = { image: taken.split.name, shadows, loaderCache, limits, lease: lease ?? undefined };
+    const { loaderCache } = taken.survey;
+    const state = { image: taken.split.name, loaderCache, limits, lease: lease ?? undefined };
     const graded = await gradeFresh(bench, state, resolved);
     return verification(graded, {
       request: resolved,
@@ -54,7 +54,7 @@ export async function regrade(bench: Bench, request: RegradeRequest): Promise<Ve
   const workspace = request.workspace ?? defaultWorkspace(image);
   const resolved = { ...request, workspace, agentUser: request.agentUser ?? image.config.user };
   if (request.isolation === 'black_box') checkBlackBox(resolved);
-  const state = { image: image.name, shadows: [], loaderCache: false, limits: request.limits, lease: undefined };
+  const state = { image: image.name, loaderCache: true, limits: request.limits, lease: undefined };
   const graded = await gradeFresh(bench, state, resolved);
   return verification(graded, {
     request: resolved,
@@ -75,6 +75,7 @@ async function takeState(
   bench: Bench,
   sandbox: Sandbox,
   request: VerifyRequest & { workspace: string[] },
+  programs: string[],
 ): Promise<Taken> {
   const ran = sandbox.state !== 'paused';
   await holdTtl(sandbox);
@@ -99,7 +100,7 @@ async function takeState(
         image: names.whole,
         scrub: 'none',
         times: 'kept',
-        split: { image: names.split, ...splitOf(request) },
+        split: { image: names.split, ...splitOf(request, programs) },
       }),
       surveyChanges(sandbox, request.workspace, request.onChange),
     ]);
@@ -114,10 +115,10 @@ async function takeState(
 }
 
 /** What of the agent's changes is carried over. */
-function splitOf({ isolation, protect = [], workspace }: VerifyRequest & { workspace: string[] }) {
+function splitOf({ isolation, protect = [], workspace }: VerifyRequest & { workspace: string[] }, programs: string[]) {
   const protectAll = [...PROTECTED, ...protect];
   if (isolation === 'black_box') return { protect: protectAll, ...blackBoxSplit(workspace) };
-  return { protect: protectAll, restore: [...RESTORED, LOADER_CACHE], except: workspace };
+  return { protect: protectAll, restore: [...RESTORED, ...programs, LOADER_CACHE], except: workspace, programs };
 }
 
 async function holdTtl(sandbox: Sandbox): Promise<void> {
