@@ -1,4 +1,6 @@
 import assert from 'node:assert/strict';
+import { chmodSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { after, afterEach, before, describe, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { BuildOptions, VivError } from '@vivarium/sdk';
@@ -95,6 +97,21 @@ describe('a step of a build', { concurrency: false }, () => {
     const { sandboxes, temporary } = await build.leftovers();
     assert.deepEqual({ sandboxes, temporary }, { sandboxes: 0, temporary: [] });
     await build.build(directory);
+  });
+
+  test('a cached step whose layer is damaged is made again', async () => {
+    const { node } = build;
+    const directory = build.context('RUN seq 100000 > /numbers');
+    const { image } = await build.build(directory);
+    const file = join(node.paths.stateDir, 'layers', `${image.layers[1]!.digest.slice('sha256:'.length)}.erofs`);
+    await node.viv.images.remove(image.name);
+    await node.stop();
+    chmodSync(file, 0o600);
+    writeFileSync(file, 'damaged', { flag: 'r+' });
+    await node.start();
+    const again = await build.build(directory);
+    await using sandbox = await node.viv.sandboxes.create({ image: again.image.name });
+    assert.equal((await sandbox.exec('head -n 1 /numbers')).stdout, '1\n');
   });
 
   test('the command line shows the output, the line and the reason', () => {

@@ -1,6 +1,7 @@
 import type { Base, FileTree, Step, Workshop } from '@vivarium/builder';
 import { type BuildRequest, type Image, type ImageMap, ImageName, VivError } from '@vivarium/protocol';
 import type { Owner } from '../edge.ts';
+import type { Admission } from '../lifecycle/admission.ts';
 import type { Box } from '../lifecycle/box.ts';
 import type { EdgeContext } from '../lifecycle/context.ts';
 import { commitBox, withBuilderBox } from './builder-box.ts';
@@ -18,6 +19,7 @@ const CREATED_BY_MAX = 300;
 export type WorkshopOptions = {
   context: EdgeContext;
   cache: StepCache;
+  admission: Admission;
   request: BuildRequest;
   nodeMap: ImageMap;
   /** Id of the build, in the label of its sandboxes. */
@@ -55,9 +57,17 @@ export class EdgeWorkshop implements Workshop {
 
   async perform(step: Step): Promise<{ base: Base; cached: boolean }> {
     const { cache, request, signal } = this.#options;
-    const made = await cache.get(step.key, request.noCache, signal, (name) => this.#make(step, name));
-    await this.#hold(made.base.image);
-    return made;
+    for (let fresh = request.noCache, attempt = 1; ; fresh = true, attempt++) {
+      const made = await cache.get(step.key, fresh, signal, (name) => this.#make(step, name));
+      try {
+        await this.#hold(made.base.image);
+        return made;
+      } catch (thrown) {
+        // Pruned a moment ago, or its layer is damaged: made once more.
+        const { code } = VivError.from(thrown);
+        if (attempt > 1 || (code !== 'image_not_found' && code !== 'image_corrupt')) throw thrown;
+      }
+    }
   }
 
   async files(base: Base, sources: readonly string[]): Promise<FileTree> {
@@ -99,9 +109,11 @@ export class EdgeWorkshop implements Workshop {
     return { onOutput, signal, timeoutMs: deadlineMs - context.clock.monotonicMs(), buildMs: request.timeoutMs };
   }
 
-  #inBox<T>(image: string, network: 'none' | 'node', work: (box: Box) => Promise<T>): Promise<T> {
+  async #inBox<T>(image: string, network: 'none' | 'node', work: (box: Box) => Promise<T>): Promise<T> {
     const { context, request, owner, build, signal } = this.#options;
     const { limits, timeoutMs } = request;
+    // Its steps are bounded by the builds that run at once, not by the quota of who asked.
+    this.#options.admission.check({ keyId: owner.keyId, maxSandboxes: null });
     return withBuilderBox(context, { image, build, network, limits, timeoutMs, owner }, signal, work);
   }
 

@@ -90,7 +90,7 @@ function failure(exec: Exec, output: string, limits: Limits, { buildMs }: RunOpt
   ].filter(Boolean);
   const words = [outcomeWords(exec, limits, buildMs), ...hit].join('; ');
   return new VivError('build_failed', message && outcome?.type === 'exited' ? `${words} (${message})` : words, {
-    fault: outcome?.type === 'sandbox_lost' ? 'infra' : 'task',
+    fault: outcome?.type === 'sandbox_lost' || outcome?.type === 'canceled' ? 'infra' : 'task',
     details: { output, outcome, annotations, exitCode: exec.exitCode },
   });
 }
@@ -106,7 +106,7 @@ function outcomeWords({ outcome }: Exec, limits: Limits, buildMs: number): strin
     case 'oom':
       return `it ran out of memory (memoryMiB ${limits.memoryMiB})`;
     case 'canceled':
-      return 'it was canceled';
+      return 'its sandbox was ended by somebody else';
     default:
       return 'its sandbox was lost';
   }

@@ -5,6 +5,7 @@ import { type BuildPlan, build, DOCKERFILE_BYTES_MAX, type FileTree, parseDocker
 import { type BuildProgress, type BuildRequest, type Image, type PruneReport, VivError } from '@vivarium/protocol';
 import { type IgnoreRules, parseIgnore } from '@vivarium/protocol/ignore-rules.ts';
 import type { BuildService, Owner } from '../edge.ts';
+import { Admission } from '../lifecycle/admission.ts';
 import type { EdgeContext } from '../lifecycle/context.ts';
 import { Gate } from '../lifecycle/gate.ts';
 import { receiveContext } from './context-store.ts';
@@ -21,11 +22,13 @@ const IGNORE_BYTES_MAX = 1024 * 1024;
 export class Builds implements BuildService {
   readonly #context: EdgeContext;
   readonly #cache: StepCache;
+  readonly #admission: Admission;
   readonly #gate = new Gate('builds', AT_ONCE, QUEUE);
 
   constructor(context: EdgeContext) {
     this.#context = context;
     this.#cache = new StepCache(context.images);
+    this.#admission = new Admission(context);
   }
 
   build(
@@ -77,6 +80,7 @@ export class Builds implements BuildService {
     const workshop = new EdgeWorkshop({
       context: this.#context,
       cache: this.#cache,
+      admission: this.#admission,
       request,
       nodeMap: readImageMap(stateDir),
       build: newId(),

@@ -37,7 +37,7 @@ export class Admission {
   #checkQuota(owner: Owner, count: number): void {
     if (owner.maxSandboxes === null) return;
     let live = 0;
-    for (const box of this.#context.boxes.values()) if (box.row.keyId === owner.keyId) live += 1;
+    for (const box of this.#context.boxes.values()) if (box.row.keyId === owner.keyId && !box.row.builder) live += 1;
     if (live + count <= owner.maxSandboxes) return;
     throw new VivError('quota_exceeded', `this key has ${live} live sandboxes, its maximum is ${owner.maxSandboxes}`, {
       details: { live, maximum: owner.maxSandboxes },
