@@ -76,8 +76,13 @@ export class Catalog {
 
   /** A layer as some image describes it. */
   layer(digest: string): LayerRecord | undefined {
+    return this.findLayer((each) => each.digest === digest);
+  }
+
+  /** A layer that some image has and that fits. */
+  findLayer(fits: (layer: LayerRecord) => boolean): LayerRecord | undefined {
     for (const { manifest } of this.#entries.values()) {
-      const layer = manifest.layers.find((each) => each.digest === digest);
+      const layer = manifest.layers.find(fits);
       if (layer) return layer;
     }
     return undefined;

@@ -44,8 +44,17 @@ export class ImageMaker {
    * after all when the first failed. Nothing is kept on an error.
    * @throws VivError `image_exists`, `invalid_argument` (name), `invalid_image`, `path_escapes`, `import_failed`, `node_disk_full`.
    */
-  async make(plan: ImagePlan, report: Report, signal: AbortSignal): Promise<Image> {
-    const { name } = plan;
+  make(plan: ImagePlan, report: Report, signal: AbortSignal): Promise<Image> {
+    return this.makeBy(plan.name, (directory) => this.#build(plan, directory, report, signal), report, signal);
+  }
+
+  /** The same for an image that is made in another way. `work` gets a directory of its own, which is removed afterwards. */
+  async makeBy(
+    name: string,
+    work: (directory: string) => Promise<Image>,
+    report: Report,
+    signal: AbortSignal,
+  ): Promise<Image> {
     if (!ImageName.safeParse(name).success) {
       throw new VivError('invalid_argument', `'${name}' is no image name: role/name@version`);
     }
@@ -53,7 +62,7 @@ export class ImageMaker {
       report('wait', `another import of ${name} is under way`);
       await settledOrAborted(other, signal, name);
     }
-    const making = this.#builds.run(() => this.#build(plan, report, signal));
+    const making = this.#builds.run(() => this.#begin(name, work));
     this.#making.set(name, making);
     try {
       return await making;
@@ -65,17 +74,21 @@ export class ImageMaker {
     }
   }
 
-  async #build(plan: ImagePlan, report: Report, signal: AbortSignal): Promise<Image> {
-    await this.#refuseExisting(plan.name);
+  async #begin(name: string, work: (directory: string) => Promise<Image>): Promise<Image> {
+    await this.#refuseExisting(name);
     return this.#parts.temp.use(async (directory) => {
       try {
-        const file = await buildLayer(plan.source, directory, report, signal);
-        report('layer', 'computing its digest');
-        return await this.#parts.changing.run(() => this.#register(plan, file, signal));
+        return await work(directory);
       } catch (thrown) {
         throw namingFullDisk(thrown, directory);
       }
     });
+  }
+
+  async #build(plan: ImagePlan, directory: string, report: Report, signal: AbortSignal): Promise<Image> {
+    const file = await buildLayer(plan.source, directory, report, signal);
+    report('layer', 'computing its digest');
+    return this.#parts.changing.run(() => this.#register(plan, file, signal));
   }
 
   /** Versions never change; but an image of which a layer is damaged may be made again, as the error about it says. */

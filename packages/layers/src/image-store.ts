@@ -17,6 +17,8 @@ import { bootstrapSource } from './importers/debootstrap.ts';
 import { builtinGraderTools } from './importers/grader-tools.ts';
 import { LayerFiles } from './layer-files.ts';
 import { LayerMounts, type Mounter } from './layer-mounts.ts';
+import { OciImporter } from './oci/oci-importer.ts';
+import { uploadedImage } from './oci/upload.ts';
 import { withProgress } from './progress.ts';
 import { Registrar } from './registrar.ts';
 import { Semaphore } from './semaphore.ts';
@@ -56,6 +58,7 @@ class DirectoryImageStore implements ImageStore {
   readonly #mounts: LayerMounts;
   readonly #temp: TempArea;
   readonly #maker: ImageMaker;
+  readonly #oci: OciImporter;
   readonly #registrar: Registrar;
   readonly #committer: Committer;
   /** Held while layers and manifests come and go together, so that a removal can't take a layer that is just being reused. */
@@ -84,6 +87,14 @@ class DirectoryImageStore implements ImageStore {
       files: this.#files,
       mounts: this.#mounts,
       temp: this.#temp,
+      changing: this.#changing,
+      now: options.now ?? (() => new Date()),
+    });
+    this.#oci = new OciImporter({
+      maker: this.#maker,
+      catalog: this.#catalog,
+      files: this.#files,
+      mounts: this.#mounts,
       changing: this.#changing,
       now: options.now ?? (() => new Date()),
     });
@@ -156,6 +167,16 @@ class DirectoryImageStore implements ImageStore {
     signal: AbortSignal,
   ): AsyncIterable<Progress> {
     return this.#importFrom(request.name, archiveSource(body, request.opaque), request.config, signal);
+  }
+
+  importOci(
+    { name, ref, config }: { name: string; ref?: string | undefined; config: Partial<ImageConfig> },
+    body: AsyncIterable<Uint8Array>,
+    signal: AbortSignal,
+  ): AsyncIterable<Progress> {
+    return withProgress(signal, (report, abort) =>
+      this.#oci.import({ name, ref, config, source: uploadedImage(body) }, report, abort),
+    );
   }
 
   async commit(request: CommitRequest): Promise<PackReport> {

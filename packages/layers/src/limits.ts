@@ -9,6 +9,10 @@ export const LAYER_LIMITS = {
   /** What a sandbox may have changed to be packed: files, directories and deletions, and how deep. */
   maxPackEntries: 1_000_000,
   maxPackDepth: 1_000,
+  /** Names and attributes of one layer of an OCI image, which are held in memory while it is converted. */
+  maxOciMetadataBytes: 512 * 1024 ** 2,
+  /** A pull from a registry that takes longer is ended. */
+  pullTimeoutMs: 30 * 60_000,
   /** Builds (imports, commits) that run at the same time; more wait. */
   maxBuilds: 4,
   /** What must be left free on the file system of the state directory. */

@@ -4,7 +4,20 @@ import { z } from 'zod';
 import type { SigningKey } from './signing-key.ts';
 
 /** `erofs`: one whole, uncompressed EROFS file, digest over its bytes. Other forms (metadata and data apart) will get other names. */
-const LayerRecord = Layer.extend({ format: z.literal('erofs') });
+const LayerRecord = Layer.extend({
+  format: z.literal('erofs'),
+  /** The layer of an OCI image that it was made of, so that no layer is converted twice. */
+  oci: z
+    .object({
+      /** Digest of its archive, uncompressed. */
+      diffId: Digest,
+      /** Of it and all below it (image-spec, config.md): the layer is right over those only. Null: over any. */
+      chainId: Digest.nullable(),
+      /** Digest and size of its blob, as a registry gives it. */
+      blob: z.object({ digest: Digest, sizeBytes: z.number() }).nullable(),
+    })
+    .optional(),
+});
 
 /** What is known of an image, as written down and signed. Layers lowest first. */
 export const Manifest = z.strictObject({

@@ -72,6 +72,16 @@ export interface ImageStore {
     signal: AbortSignal,
   ): AsyncIterable<Progress>;
   /**
+   * Makes an image of an OCI layout or docker-save archive that comes as a tar stream (plain, gzip, zstd). `ref`: which image of several.
+   * Each of its layers becomes one of ours; one that is known is not converted again. Digests are checked. Also throws `path_escapes`,
+   * `limit_too_high` (too many layers).
+   */
+  importOci(
+    request: { name: string; ref?: string | undefined; config: Partial<ImageConfig> },
+    body: AsyncIterable<Uint8Array>,
+    signal: AbortSignal,
+  ): AsyncIterable<Progress>;
+  /**
    * Makes one layer of what an overlay upper directory changes (see CommitRequest) and an image of the layers below and it. The same
    * name again is fine when layers and config come out the same. All or nothing. Throws `image_not_found`, `image_exists`,
    * `invalid_image` (too large, too deep), `limit_too_high` (too many layers), `node_disk_full`.

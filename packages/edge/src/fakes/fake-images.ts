@@ -42,6 +42,8 @@ export class FakeImages implements ImageStore {
 
   async *importTar(): AsyncGenerator<never> {}
 
+  async *importOci(): AsyncGenerator<never> {}
+
   async commit({ name, pack }: CommitRequest): Promise<PackReport> {
     const image = { ...this.image, name };
     return {

@@ -83,7 +83,7 @@ async function feed(
 }
 
 /** A body that breaks (the client is gone) is a truncated archive, not an error of ours. */
-async function* namingBreaks(body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+export async function* namingBreaks(body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
   try {
     yield* body;
   } catch (cause) {

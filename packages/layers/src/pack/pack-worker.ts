@@ -1,96 +1,13 @@
-import { type ChildProcessByStdio, spawn } from 'node:child_process';
-import type { Readable, Writable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
+import { WorkerProcess } from '../worker-process.ts';
 import type { PackJob } from './job.ts';
 import type { PackAnswer } from './packer-main.ts';
 
 const MAIN = fileURLToPath(new URL('./packer-main.ts', import.meta.url));
-/** Ends when it has had nothing to do for this long. */
-const IDLE_MS = 60_000;
-const HEAP_MIB = 2048;
 
-/** The process ended before it answered. */
-export class WorkerGone extends Error {}
-
-/** One worker process. It dies with us (parent-death signal), does one job at a time, and never keeps us alive while it rests. */
-export class PackWorker {
-  readonly #child: ChildProcessByStdio<Writable, Readable, null>;
-  readonly #ended: Promise<never>;
-  #answer: ((line: string) => void) | undefined;
-  #pieces: string[] = [];
-  #idle: NodeJS.Timeout | undefined;
-  #onEnd: () => void = () => {};
-
+/** One process that packs. */
+export class PackWorker extends WorkerProcess<PackJob, PackAnswer> {
   constructor() {
-    const node = [process.execPath, '--disable-warning=ExperimentalWarning', `--max-old-space-size=${HEAP_MIB}`, MAIN];
-    this.#child = spawn('setpriv', ['--pdeathsig', 'KILL', '--', ...node], {
-      cwd: '/',
-      env: { PATH: process.env.PATH ?? '/usr/sbin:/usr/bin:/sbin:/bin', LC_ALL: 'C', TZ: 'UTC' },
-      stdio: ['pipe', 'pipe', 'ignore'],
-    });
-    this.#ended = new Promise<never>((_, reject) => {
-      const gone = (how: unknown) => {
-        clearTimeout(this.#idle);
-        this.#onEnd();
-        reject(new WorkerGone(`the packing process ended (${how})`));
-      };
-      this.#child.once('error', (error) => gone(error.message));
-      this.#child.once('exit', (code, signal) => gone(signal ?? `status ${code}`));
-    });
-    this.#ended.catch(() => {});
-    this.#child.stdin.on('error', () => {});
-    this.#child.stdout.setEncoding('utf8').on('data', (text: string) => this.#take(text));
-  }
-
-  /** Ends the process when the signal is aborted. Throws WorkerGone. */
-  async ask(job: PackJob, signal: AbortSignal): Promise<PackAnswer> {
-    const abort = () => this.#child.kill('SIGKILL');
-    signal.addEventListener('abort', abort, { once: true });
-    try {
-      const line = new Promise<string>((resolve) => {
-        this.#answer = resolve;
-      });
-      this.#child.stdin.write(`${JSON.stringify(job)}\n`);
-      return JSON.parse(await Promise.race([line, this.#ended])) as PackAnswer;
-    } finally {
-      signal.removeEventListener('abort', abort);
-    }
-  }
-
-  /** Lets our process end while this one has nothing to do. `onEnd`: it ended meanwhile. */
-  restUntilEnd(onEnd: () => void): void {
-    this.#onEnd = onEnd;
-    this.#idle = setTimeout(() => {
-      onEnd();
-      this.end();
-    }, IDLE_MS).unref();
-    this.#hold('unref');
-  }
-
-  /** It gets work again. */
-  stay(): void {
-    clearTimeout(this.#idle);
-    this.#onEnd = () => {};
-    this.#hold('ref');
-  }
-
-  end(): void {
-    clearTimeout(this.#idle);
-    this.#child.stdin.end();
-    this.#hold('unref');
-  }
-
-  #hold(action: 'ref' | 'unref'): void {
-    this.#child[action]();
-    for (const stream of [this.#child.stdin, this.#child.stdout])
-      (stream as unknown as Record<typeof action, () => void>)[action]();
-  }
-
-  #take(text: string): void {
-    this.#pieces.push(text);
-    if (!text.endsWith('\n')) return;
-    const line = this.#pieces.join('');
-    this.#pieces = [];
-    this.#answer?.(line);
+    super(MAIN, 'packing');
   }
 }

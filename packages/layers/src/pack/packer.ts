@@ -1,8 +1,9 @@
 import { rmSync } from 'node:fs';
 import { VivError } from '@vivarium/protocol';
 import { Semaphore } from '../semaphore.ts';
+import { WorkerGone } from '../worker-process.ts';
 import type { PackJob, PackOutcome } from './job.ts';
-import { PackWorker, WorkerGone } from './pack-worker.ts';
+import { PackWorker } from './pack-worker.ts';
 
 /** Packs that run at once: they are mostly work of one CPU each. */
 const WORKERS_MAX = 2;

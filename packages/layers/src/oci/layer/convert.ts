@@ -1,0 +1,65 @@
+import { rmSync, statfsSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { type Written, writeImage } from '../../erofs/image-file.ts';
+import type { Inode } from '../../erofs/inode.ts';
+import { type FileRange, RangeReader } from '../file-range.ts';
+import { Refusal } from '../refusal.ts';
+import { type BlobCheck, unpackBlob } from './blob.ts';
+import { type LayerBounds, type LayerNotes, readLayer } from './read-layer.ts';
+
+/** One layer as the worker process gets it: plain JSON. */
+export type ConvertJob = {
+  blob: FileRange;
+  check: BlobCheck;
+  bounds: LayerBounds;
+  /** Where the layers below are mounted, lowest first. */
+  lower: readonly string[];
+  /** Where the layer is written: a name for a new file. */
+  file: string;
+  /** Also a layer that changes nothing is written. */
+  evenIfEmpty: boolean;
+};
+
+export type Converted = {
+  /** Null: the layer changes nothing. */
+  layer: Written | null;
+  /** What it is depends on the layers below. */
+  usesLower: boolean;
+  entries: number;
+  notes: LayerNotes;
+};
+
+const EMPTY: Inode = {
+  mode: 0o040755,
+  uid: 0,
+  gid: 0,
+  mtimeNs: 0n,
+  xattrs: [],
+  content: { type: 'directory', entries: [] },
+};
+
+/** Makes a layer of ours out of one of an OCI image. Throws Refusal; errors of the file system as they are (ENOSPC: no room). */
+export async function convertLayer({ blob, check, bounds, lower, file, evenIfEmpty }: ConvertJob): Promise<Converted> {
+  const spool = join(dirname(file), 'spool');
+  try {
+    const archive = await unpackBlob(blob, check, spool);
+    const reader = new RangeReader(archive);
+    try {
+      const { root: changes, usesLower, entries, notes } = readLayer(reader, lower, bounds);
+      const root = changes ?? (evenIfEmpty ? EMPTY : null);
+      return { layer: root && writeImage(root, file, (bytes) => admit(bytes, check, file)), usesLower, entries, notes };
+    } finally {
+      reader.close();
+    }
+  } finally {
+    rmSync(spool, { force: true });
+  }
+}
+
+function admit(bytes: number, { maxBytes, reserveBytes }: BlobCheck, file: string): void {
+  if (bytes > maxBytes)
+    throw new Refusal('invalid_image', `the layer takes ${bytes} bytes, at most ${maxBytes} are allowed`);
+  const { bavail, bsize } = statfsSync(dirname(file));
+  if (bavail * bsize < bytes + reserveBytes)
+    throw Object.assign(new Error('no room for the layer'), { code: 'ENOSPC' });
+}

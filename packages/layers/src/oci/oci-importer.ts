@@ -1,0 +1,163 @@
+import { createHash } from 'node:crypto';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { type Image, type ImageConfig, VivError } from '@vivarium/protocol';
+import type { ImageMaker } from '../image-maker.ts';
+import { LAYER_LIMITS } from '../limits.ts';
+import type { LayerRecord } from '../manifest.ts';
+import type { Report } from '../progress.ts';
+import type { Semaphore } from '../semaphore.ts';
+import type { ImageFiles } from './blobs.ts';
+import { imageParts } from './image-parts.ts';
+import { LayerConverter } from './layer/converter.ts';
+import { imageConfigOf } from './oci-config.ts';
+import { OciLayers, type OciLayersParts, type Ready } from './oci-layers.ts';
+import { refusing } from './refusal-error.ts';
+
+/** An archive of two zero blocks, and its SHA-256. */
+const EMPTY_BYTES = 1024;
+const EMPTY_DIFF_ID = 'sha256:5f70bf18a086007016e948b04aed3b82103a36bea41755b6cddfaf10ace3c6ef';
+
+export type OciImporterParts = OciLayersParts & {
+  maker: ImageMaker;
+  /** Held while layers and manifests come and go together. */
+  changing: Semaphore;
+};
+
+/** Gets the files of an OCI image: from an upload, from a registry. */
+export interface OciSource {
+  fetch(directory: string, converter: LayerConverter, report: Report, signal: AbortSignal): Promise<ImageFiles>;
+}
+
+export type OciPlan = {
+  name: string;
+  source: OciSource;
+  /** Which image of the archive. */
+  ref?: string | undefined;
+  /** Before what the image says; env and labels are joined. */
+  config: Partial<ImageConfig>;
+};
+
+/** Makes images of OCI images: each layer becomes one of ours, once. */
+export class OciImporter {
+  readonly #parts: OciImporterParts;
+  readonly #layers: OciLayers;
+
+  constructor(parts: OciImporterParts) {
+    this.#parts = parts;
+    this.#layers = new OciLayers(parts);
+  }
+
+  /** @throws VivError as ImageStore.import does. */
+  import(plan: OciPlan, report: Report, signal: AbortSignal): Promise<Image> {
+    return this.#parts.maker.makeBy(
+      plan.name,
+      async (directory) => {
+        const converter = new LayerConverter();
+        try {
+          const files = await plan.source.fetch(directory, converter, report, signal);
+          return await this.#make(plan, files, converter, directory, report, signal);
+        } finally {
+          converter.close();
+        }
+      },
+      report,
+      signal,
+    );
+  }
+
+  async #make(
+    plan: OciPlan,
+    files: ImageFiles,
+    converter: LayerConverter,
+    directory: string,
+    report: Report,
+    signal: AbortSignal,
+  ): Promise<Image> {
+    const parts = refusing(() => imageParts(files, plan.ref));
+    const { config, warnings } = imageConfigOf(parts.config);
+    for (const warning of warnings) report('config', warning);
+    const { layers } = parts;
+    const ready: Ready[] = [];
+    const releases: (() => void)[] = [];
+    let chainId: string | null = null;
+    try {
+      for (const [index, layer] of layers.entries()) {
+        chainId = chainOf(chainId, layer.diffId);
+        const lower = ready.map(({ record }) => record.digest);
+        const one = {
+          layer,
+          chainId,
+          lower,
+          file: join(directory, `layer-${index}`),
+          at: `${index + 1} of ${layers.length}`,
+        };
+        const made = await this.#layers.ready(one, converter, report, signal);
+        if (!made) continue;
+        ready.push(made);
+        releases.push(this.#parts.mounts.hold([made.record.digest]));
+      }
+      if (ready.length === 0) ready.push(await this.#empty(converter, directory, report, signal));
+      return await this.#parts.changing.run(async () => {
+        signal.throwIfAborted();
+        this.#layers.requireThere(ready);
+        return this.#register(plan, merged(config, plan.config), ready);
+      });
+    } catch (thrown) {
+      for (const release of releases.splice(0)) release();
+      await this.#parts.changing.run(() => this.#layers.drop(ready));
+      throw thrown;
+    } finally {
+      this.#layers.settle(ready);
+      for (const release of releases) release();
+    }
+  }
+
+  /** For an image that has no files: an image of ours has a layer at least. */
+  async #empty(converter: LayerConverter, directory: string, report: Report, signal: AbortSignal): Promise<Ready> {
+    const path = join(directory, 'nothing');
+    writeFileSync(path, Buffer.alloc(EMPTY_BYTES));
+    const blob = { path, offset: 0, size: EMPTY_BYTES };
+    const layer = { blob, digest: null, sizeBytes: null, diffId: EMPTY_DIFF_ID, createdBy: 'oci' };
+    const file = join(directory, 'layer-nothing');
+    const one = { layer, chainId: EMPTY_DIFF_ID, lower: [], file, at: 'no layer', evenIfEmpty: true };
+    return (await this.#layers.ready(one, converter, report, signal))!;
+  }
+
+  #register(plan: OciPlan, config: ImageConfig, ready: readonly Ready[]): Image {
+    const { catalog, now } = this.#parts;
+    const layers = new Map<string, LayerRecord>();
+    for (const { record } of ready) {
+      layers.delete(record.digest);
+      layers.set(record.digest, record);
+    }
+    if (layers.size > LAYER_LIMITS.maxImageLayers)
+      throw new VivError(
+        'limit_too_high',
+        `the image has ${layers.size} layers, more than ${LAYER_LIMITS.maxImageLayers}`,
+        {
+          details: { limit: 'maxImageLayers' },
+        },
+      );
+    catalog.add({
+      format: 'vivarium.image/1',
+      name: plan.name,
+      layers: [...layers.values()],
+      config,
+      createdAt: now().toISOString(),
+      parent: null,
+      lineage: { kind: 'import', parent: null, sandbox: null, key: null },
+    });
+    return catalog.get(plan.name).image;
+  }
+}
+
+/** OCI image-spec, config.md, "Layer ChainID". */
+function chainOf(below: string | null, diffId: string): string {
+  if (below === null) return diffId;
+  return `sha256:${createHash('sha256').update(`${below} ${diffId}`).digest('hex')}`;
+}
+
+function merged(config: ImageConfig, own: Partial<ImageConfig>): ImageConfig {
+  return { ...config, ...own, env: { ...config.env, ...own.env }, labels: { ...config.labels, ...own.labels } };
+}
