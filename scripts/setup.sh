@@ -39,6 +39,8 @@ tar|imports
 xz-utils|imports, archives that ADD unpacks
 bzip2|archives that ADD unpacks
 ca-certificates|downloads
+bash-static|a grader's shell inside a sandbox
+busybox-static|a grader's tools inside a sandbox
 make|builds viv-init
 gcc|builds viv-init
 libc6-dev|builds viv-init
@@ -47,7 +49,6 @@ musl-tools|builds viv-init
 LIST
       ;;
     test) cat <<'LIST'
-busybox-static|a small test image
 clang|sanitizer and fuzzer builds of viv-init
 git|tidy test
 buildah|images built from Dockerfiles are compared with its

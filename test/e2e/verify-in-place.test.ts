@@ -96,6 +96,10 @@ test('nothing the agent put in the place of shells, tools, libraries or director
 test('its own state is kept when that is asked for, a black box is refused', async () => {
   const { state } = await graded('42', 'echo x > /root/mine', { keep: 'kept/place@1' });
   assert.equal(state?.image, 'kept/place@1');
+  const bash = await graded('42', 'true', {
+    command: ['bash', '-c', 'a=(1); [[ "$a" == 1 ]] && echo 1 > /logs/verifier/reward.txt'],
+  });
+  assert.deepEqual(bash.rewards, { reward: 1 });
   await assert.rejects(graded('42', 'true', { isolation: 'black_box' }), { code: 'invalid_argument' });
 });
 

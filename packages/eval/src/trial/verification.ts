@@ -44,6 +44,9 @@ export type KeepOption = 'keep' | 'keepSplit' | 'keepState';
 /** test.sh as it is run: its exit code says nothing, what it prints is kept. */
 export const TEST_COMMAND = ['bash', '-c', '/tests/test.sh > /logs/verifier/test-stdout.txt 2>&1'];
 
+/** The same in the agent's own sandbox: a first line `#!/bin/bash` would name the sandbox's shell instead of the grader's. */
+const TEST_COMMAND_IN_PLACE = ['bash', '-c', 'bash /tests/test.sh > /logs/verifier/test-stdout.txt 2>&1'];
+
 /** Grades the state that the agent left: in a fresh sandbox, or in place where task or job say so. */
 export async function gradeState(context: TrialContext, sandbox: Sandbox, options: GradeOptions): Promise<Grade> {
   const { job } = context;
@@ -53,6 +56,7 @@ export async function gradeState(context: TrialContext, sandbox: Sandbox, option
   const verification = await sandbox.verify({
     ...gradeRequest(context, options),
     mode: inPlace ? 'in_place' : 'fresh',
+    ...(inPlace && { command: TEST_COMMAND_IN_PLACE }),
     ...(options.keepState && { keep: options.keep, keepSplit: options.keepSplit }),
     onChange: (change) => changes.add(change),
     afterwards: options.last ? 'end' : 'resume',

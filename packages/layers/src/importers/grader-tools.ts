@@ -4,14 +4,15 @@ import { ImageConfig, VivError } from '@vivarium/protocol';
 import type { Source } from '../builder.ts';
 import { runTool } from '../tool.ts';
 
-const PROGRAMS = ['/bin/busybox', '/usr/bin/busybox'];
+const BUSYBOX = ['/bin/busybox', '/usr/bin/busybox'];
+const BASH = ['/bin/bash-static', '/usr/bin/bash-static'];
 const APPLET = /^[a-z0-9[\]][a-z0-9[\]_.-]*$/i;
 /** elf(5): the segment that names the loader a dynamic program needs. */
 const PT_INTERP = 3;
 
 /**
- * The tools of a grader that works inside the agent's own sandbox: one static program, the host's busybox, under the names of all it
- * can do. It needs no loader, no library and no file of the sandbox it is mounted in.
+ * The tools of a grader that works inside the agent's own sandbox: static programs, the host's busybox under the names of all it can do,
+ * and bash. They need no loader, no library and no file of the sandbox they are mounted in.
  */
 export function builtinGraderTools(): { source: Source; config: ImageConfig } {
   const source: Source = {
@@ -19,33 +20,39 @@ export function builtinGraderTools(): { source: Source; config: ImageConfig } {
     overlay: false,
     idShift: 0,
     impliedDirectories: false,
-    fill: async (root, _scratch, _report, signal) => fill(root, findStatic(), signal),
+    fill: async (root, _scratch, _report, signal) =>
+      fill(root, findStatic(BUSYBOX, 'busybox-static'), findStatic(BASH, 'bash-static'), signal),
   };
   return { source, config: ImageConfig.parse({}) };
 }
 
-async function fill(root: string, program: string, signal: AbortSignal): Promise<void> {
+async function fill(root: string, busybox: string, bash: string, signal: AbortSignal): Promise<void> {
   let list = '';
   const collect = (chunk: Buffer) => {
     list += chunk.toString('latin1');
   };
-  await runTool(program, ['--list'], { signal, package: 'busybox-static', onStdout: collect });
+  await runTool(busybox, ['--list'], { signal, package: 'busybox-static', onStdout: collect });
   const bin = join(root, 'bin');
   mkdirSync(bin, { mode: 0o755 });
-  cpSync(program, join(bin, 'busybox'));
-  utimesSync(join(bin, 'busybox'), 0, 0);
-  for (const applet of list.split('\n').filter((name) => APPLET.test(name) && name !== 'busybox')) {
+  for (const [program, name] of [
+    [busybox, 'busybox'],
+    [bash, 'bash'],
+  ] as const) {
+    cpSync(program, join(bin, name));
+    utimesSync(join(bin, name), 0, 0);
+  }
+  for (const applet of list.split('\n').filter((name) => APPLET.test(name) && name !== 'busybox' && name !== 'bash')) {
     symlinkSync('busybox', join(bin, applet));
     lutimesSync(join(bin, applet), 0, 0);
   }
   for (const directory of [bin, root]) utimesSync(directory, 0, 0);
 }
 
-function findStatic(): string {
-  const found = PROGRAMS.find((path) => isStatic(path));
+function findStatic(paths: readonly string[], debianPackage: string): string {
+  const found = paths.find((path) => isStatic(path));
   if (found !== undefined) return found;
-  throw new VivError('precondition_failed', `none of ${PROGRAMS.join(', ')} is a static program`, {
-    hint: 'Install the Debian package busybox-static on the node.',
+  throw new VivError('precondition_failed', `none of ${paths.join(', ')} is a static program`, {
+    hint: `Install the Debian package ${debianPackage} on the node.`,
   });
 }
 

@@ -9,8 +9,8 @@ import { runGrader } from './grader-run.ts';
 import type { Verification, VerifyRequest } from './request.ts';
 import { surveyChanges } from './survey.ts';
 
-/** One static program under many names, made by the node from its own busybox. */
-const TOOLS_IMAGE = 'cache/grader-tools@1';
+/** Static programs, made into an image by the node from its own busybox and bash. */
+const TOOLS_IMAGE = 'cache/grader-tools@2';
 /** On the sandbox's own small memory file system: no link the agent made leads here. */
 const TOOLS = '/dev/viv-grader';
 const TESTS = '/tests';
@@ -94,14 +94,14 @@ async function holdTtl(sandbox: Sandbox, ttlS: number): Promise<void> {
   if (expiresAt !== null && Date.parse(expiresAt) - Date.now() < ttlS * 1000) await sandbox.update({ ttlS });
 }
 
+/** Nothing is split off where nothing is carried over: both images are the state the grader is about to see. */
 async function keepState(sandbox: Sandbox, { keep, keepSplit }: VerifyRequest) {
-  if (keepSplit !== undefined)
-    throw new VivError('invalid_argument', 'mode in_place grades no split state; use keep', {
-      details: { field: 'keepSplit' },
-    });
-  if (keep === undefined) return { state: null, split: null };
-  const { image } = await sandbox.pack({ image: keep, scrub: 'none', times: 'kept' });
-  return { state: { image: image.name, digest: image.digest }, split: null };
+  const pack = async (image: string | undefined) => {
+    if (image === undefined) return null;
+    const { image: made } = await sandbox.pack({ image, scrub: 'none', times: 'kept' });
+    return { image: made.name, digest: made.digest };
+  };
+  return { state: await pack(keep), split: await pack(keepSplit) };
 }
 
 /** Whatever the agent left at these paths goes. */
