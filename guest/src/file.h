@@ -52,6 +52,9 @@ void file_procs(uint32_t id);
 /* Checks a FILE payload. Returns 0 or -1. For the fuzzer too. */
 int file_parse(struct bytes payload, struct file *file);
 
+/* The time that a request names. */
+struct timespec file_mtime(const struct file *file);
+
 /* The operations, in the worker: each reports and returns or ends the worker. */
 void file_stat(const struct file *file);
 void file_list(const struct file *file);

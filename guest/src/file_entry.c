@@ -87,13 +87,17 @@ void file_link(const struct file *file) {
   entry_ok(place.dir, place.name);
 }
 
+struct timespec file_mtime(const struct file *file) {
+  int64_t ns = (int64_t)file->mtimeNs, second = 1000000000;
+  int64_t rest = ns % second < 0 ? ns % second + second : ns % second;
+  return (struct timespec){.tv_sec = (ns - rest) / second, .tv_nsec = rest};
+}
+
 void file_utimes(const struct file *file) {
   const char *path = begin(file);
   int fd = path_open(path, O_PATH, 0);
   if (fd < 0) work_fail(-fd, STAGE_PATH);
-  int64_t ns = (int64_t)file->mtimeNs, second = 1000000000;
-  int64_t rest = ns % second < 0 ? ns % second + second : ns % second;
-  struct timespec times[2] = {{.tv_nsec = UTIME_OMIT}, {.tv_sec = (ns - rest) / second, .tv_nsec = rest}};
+  struct timespec times[2] = {{.tv_nsec = UTIME_OMIT}, file_mtime(file)};
   if (utimensat(WORK_PROC_FD, path_of_fd(fd), times, 0) < 0) work_fail(errno, STAGE_OPERATION);
   entry_ok_fd(fd, path_last(path));
 }

@@ -161,6 +161,9 @@ static void dress(int fd, const struct file *file, const struct stat *old, mode_
   /* A user who may replace the file but not give it away keeps what it can: the file then is its own. */
   if (!asked && old && fchown(fd, old->st_uid, old->st_gid) < 0 && errno != EPERM) fail(errno, STAGE_OPERATION);
   if (newMode != (mode_t)-1 && fchmod(fd, newMode) < 0) fail(errno, STAGE_OPERATION);
+  if (!file_has(file, FILE_MTIME)) return;
+  struct timespec times[2] = {{.tv_nsec = UTIME_OMIT}, file_mtime(file)};
+  if (futimens(fd, times) < 0) fail(errno, STAGE_OPERATION);
 }
 
 static void settle(int fd, const struct file *file, int dir) {

@@ -36,12 +36,16 @@ export async function receiveContext(
   }
 }
 
+const WRITE_BYTES = 1024 * 1024;
+
 class Reception {
   readonly #path: string;
   readonly #file: FileHandle;
   readonly #signal: AbortSignal;
   readonly #tree = new FileTree();
   #bytes = 0;
+  readonly #waiting: Buffer[] = [];
+  #waitingBytes = 0;
 
   constructor(path: string, file: FileHandle, signal: AbortSignal) {
     this.#path = path;
@@ -57,6 +61,7 @@ class Reception {
       const name = beneath(entry.name)?.toString('latin1').slice(2);
       if (name !== undefined) this.#tree.set(name, await this.#node(entry, content));
     }
+    await this.#flush();
     return this.#tree;
   }
 
@@ -70,8 +75,7 @@ class Reception {
     const digest = createHash('sha256');
     for await (const chunk of content) {
       digest.update(chunk);
-      await this.#file.write(chunk, 0, chunk.length, this.#bytes);
-      this.#bytes += chunk.length;
+      await this.#append(chunk);
     }
     return {
       ...plain,
@@ -80,6 +84,21 @@ class Reception {
       digest: digest.digest('hex'),
       read: reader(this.#path, start, entry.size),
     };
+  }
+
+  /** Small files are written together. */
+  async #append(chunk: Uint8Array): Promise<void> {
+    this.#waiting.push(Buffer.from(chunk));
+    this.#waitingBytes += chunk.length;
+    this.#bytes += chunk.length;
+    if (this.#waitingBytes >= WRITE_BYTES) await this.#flush();
+  }
+
+  async #flush(): Promise<void> {
+    if (this.#waiting.length === 0) return;
+    await writeAll(this.#file, Buffer.concat(this.#waiting));
+    this.#waiting.length = 0;
+    this.#waitingBytes = 0;
   }
 
   /** A hard link is another name of a file that came before. */
@@ -92,6 +111,11 @@ class Reception {
       `archive entry "${entry.name}" is a link to "${entry.link}", which is not in it`,
     );
   }
+}
+
+/** write(2) may take less than it is given. */
+async function writeAll(file: FileHandle, bytes: Buffer): Promise<void> {
+  for (let at = 0; at < bytes.length; ) at += (await file.write(bytes, at)).bytesWritten;
 }
 
 function reader(path: string, start: number, size: number): () => AsyncIterable<Uint8Array> {

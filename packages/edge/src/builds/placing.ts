@@ -120,10 +120,9 @@ export class Placing {
     mode: number,
   ): Promise<void> {
     if (!this.#fresh.has(parent(path))) await this.#removeLink(path);
-    const options = { mode, atomic: true, owner: `${uid}:${gid}`, signal: this.#signal };
+    const options = { mode, atomic: true, owner: `${uid}:${gid}`, mtimeNs: node.mtimeNs, signal: this.#signal };
     const at = bytes(path);
     await this.#replacing(path, () => this.#cell.write(at, body, options), 'not_regular_file');
-    await this.#cell.utimes(at, node.mtimeNs, { signal: this.#signal });
   }
 
   /** A write goes where a link leads; a copy takes the link's place. */

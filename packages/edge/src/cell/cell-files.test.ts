@@ -47,6 +47,14 @@ test('what is written is read, with what stat says', async () => {
   assert.equal(entry.mtimeNs, fs.statSync(`${root}/hello`, { bigint: true }).mtimeNs);
 });
 
+test('a write gives the file the time it is told, whole or in place', async () => {
+  for (const atomic of [true, false]) {
+    const written = await cell.write(at('timed'), Buffer.from('x'), { mtimeNs: 1_234_567_890_123_456_789n, atomic });
+    assert.equal(written.mtimeNs, 1_234_567_890_123_456_789n);
+    assert.equal(fs.statSync(`${root}/timed`, { bigint: true }).mtimeNs, 1_234_567_890_123_456_789n);
+  }
+});
+
 test('a range is read, and an empty file', async () => {
   await put('range', '0123456789');
   assert.equal(await content('range', { offset: 3, length: 4 }), '3456');

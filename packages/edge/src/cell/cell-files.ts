@@ -43,6 +43,8 @@ export type FileWriteOptions = FileOptions & {
   offset?: number | undefined;
   /** `user[:group]`. */
   owner?: string | undefined;
+  /** Its time afterwards; absent: now. */
+  mtimeNs?: bigint | undefined;
 };
 
 export type FileRead = {
@@ -101,8 +103,8 @@ export class CellFiles {
       options.fsync && FLAG.FSYNC,
       options.offset !== undefined && FLAG.AT_OFFSET,
     );
-    const { mode, offset, owner } = options;
-    const fields = { ...common(path, options), mode, offset, owner, flags };
+    const { mode, offset, owner, mtimeNs } = options;
+    const fields = { ...common(path, options), mode, offset, owner, mtimeNs, flags };
     const upload = new Upload(this.session, request('write', path, options), parseEntryResult);
     return upload.sendBody((stream) => fileFrame(OP.WRITE, fields, stream), body);
   }

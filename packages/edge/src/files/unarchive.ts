@@ -112,8 +112,8 @@ class Unpacker {
 
   async #write(path: Buffer, entry: TarEntry, body: AsyncIterable<Uint8Array> | Iterable<Uint8Array>): Promise<void> {
     const { owner } = this.#options;
-    await this.#cell.write(path, body, { ...this.#where(), mode: entry.mode, atomic: true, parents: true, owner });
-    await this.#cell.utimes(path, entry.mtimeNs, this.#where());
+    const { mode, mtimeNs } = entry;
+    await this.#cell.write(path, body, { ...this.#where(), mode, mtimeNs, atomic: true, parents: true, owner });
   }
 
   /** Links can't be made over something; what is there gives way, unless it is a directory with content. */

@@ -23,7 +23,7 @@ async function packed(files: Record<string, string>, dockerfile?: string): Promi
       names.push(header.type === 'symlink' ? `${header.name} -> ${header.linkname}` : header.name);
       stream.on('end', next).resume();
     });
-    const ended = new Promise((resolve, reject) => extract.on('finish', resolve).on('error', reject));
+    const ended = new Promise((resolve, reject) => extract.on('finish', () => resolve(null)).on('error', reject));
     Readable.from(context).pipe(extract);
     await ended;
     return names.sort();

@@ -1,5 +1,5 @@
 import { createReadStream } from 'node:fs';
-import { lstat, readdir, readlink } from 'node:fs/promises';
+import { lstat, readdir, readFile, readlink } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { VivError } from '@vivarium/protocol/viv-error.ts';
 import tar from 'tar-stream';
@@ -77,12 +77,9 @@ async function addFile(
   onBytes: (bytes: number) => void,
 ): Promise<void> {
   const entry = pack.entry(header);
-  let left = header.size;
+  let left = header.size!;
   if (left > 0) {
-    for await (const chunk of createReadStream(from, {
-      end: left - 1,
-      highWaterMark: 262_144,
-    }) as AsyncIterable<Buffer>) {
+    for await (const chunk of chunksOf(from, left)) {
       if (pack.destroying) return;
       left -= chunk.length;
       if (!entry.write(chunk)) await writable(entry);
@@ -91,6 +88,14 @@ async function addFile(
   }
   if (left > 0) throw new VivError('file_error', `${from} became shorter while it was read`);
   entry.end(undefined);
+}
+
+/** A stream for each small file would take most of the time. */
+const WHOLE_BYTES = 262_144;
+
+async function* chunksOf(path: string, size: number): AsyncGenerator<Buffer> {
+  if (size <= WHOLE_BYTES) yield (await readFile(path)).subarray(0, size);
+  else yield* createReadStream(path, { end: size - 1, highWaterMark: WHOLE_BYTES }) as AsyncIterable<Buffer>;
 }
 
 function writable(stream: ReturnType<tar.Pack['entry']>): Promise<void> {
