@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import type { JobResult, TrialResult } from '@vivarium/eval';
@@ -48,6 +48,7 @@ export class TaskSet implements Disposable {
   /** The finished trials of a job. */
   trials(job: string): TrialResult[] {
     const dir = join(this.jobs, job);
+    if (!existsSync(dir)) return [];
     return readdirSync(dir, { withFileTypes: true })
       .filter((entry) => entry.isDirectory())
       .flatMap(({ name }) => {

@@ -1,13 +1,17 @@
 import { randomBytes } from 'node:crypto';
 import { type JobEvent, type JobResult, runJob, type StartedJob, summaryLines } from '@vivarium/eval';
+import { Vivarium } from '@vivarium/sdk';
 import { localConnection } from '@vivarium/sdk/node/local-connection.ts';
-import { type ConnectionOptions, connect } from './connection.ts';
+import type { ConnectionOptions } from './connection.ts';
 import { note, print, printJson } from './console.ts';
 import { JobScreen } from './job-screen.ts';
+import { withServer } from './one.ts';
 import { Exit } from './verb-program.ts';
 
 export const JOBS_DIR = 'jobs';
 const INTERRUPTED = 130;
+/** A node that restarts is back within this. */
+const RETRY_MS = 60_000;
 
 type Output = ConnectionOptions & { quiet?: boolean; json?: boolean };
 
@@ -20,9 +24,11 @@ export async function runToEnd(
   const screen = new JobScreen(flags.quiet ?? false);
   const stop = new AbortController();
   const interrupts = onInterrupt(stop, directory.path);
-  const viv = connect(flags);
   const { url, apiKey } = localConnection(flags);
+  const viv = new Vivarium({ url, ...(apiKey !== undefined && { apiKey }), retryMs: RETRY_MS });
   try {
+    // A person is waiting: a server that is not there is told at once, one that goes away later is waited for.
+    await withServer(flags, (probe) => probe.node());
     for (const text of warnings) screen.take({ type: 'warning', text });
     const result = await runJob(directory, tasks, {
       viv,

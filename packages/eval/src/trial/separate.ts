@@ -52,7 +52,7 @@ export async function gradeArtifacts(
   await using verifier = await createVerifier(context, image, options);
   await carryArtifacts(from, verifier, options.step.artifacts);
   if (options.last) await from.kill();
-  return runSeparateTests(context, verifier, options, { createMs: performance.now() - started });
+  return await runSeparateTests(context, verifier, options, { createMs: performance.now() - started });
 }
 
 async function createVerifier(
@@ -67,6 +67,7 @@ async function createVerifier(
   const verifier = await lease.create(
     {
       image: image.name,
+      ...(options.grader !== null && { overlay: [options.grader] }),
       labels: { ...labels, 'viv.role': 'verifier' },
       limits: limitsFor(step.separate!.config, job),
       ttlS: ttlS(task, job),

@@ -13,7 +13,7 @@ import { stepsOf, type TrialStep } from './steps.ts';
 export type PreparedTask = {
   /** What the agent's sandbox is made from. */
   image: Image;
-  /** Per step: the tests as an image to lay over; null where a separate verifier carries its own. */
+  /** Per step: the tests as an image to lay over; null where the verifier's own Dockerfile has copied them. */
   graders: (string | null)[];
   /** Per step: the image of a separate verifier. */
   separate: (Image | null)[];
@@ -64,7 +64,7 @@ export class TaskImages {
 
   /** The verifier's images alone, with other tests where `tests` names a directory. */
   async verifiers(task: Task, tests: string | null): Promise<Pick<PreparedTask, 'graders' | 'separate'>> {
-    const steps = stepsOf(task).map((step) => (tests === null ? step : { ...step, tests: [tests] }));
+    const steps = stepsOf(task).map((step) => (tests === null ? step : withTests(step, tests)));
     const [graders, separate] = await Promise.all([
       Promise.all(steps.map((step) => this.#grader(task, step))),
       Promise.all(steps.map((step) => this.#separateImage(task, step))),
@@ -105,7 +105,7 @@ export class TaskImages {
   }
 
   async #grader(task: Task, step: TrialStep): Promise<string | null> {
-    if (step.tests.length === 0 || step.separate !== null) return null;
+    if (step.tests.length === 0 || step.separate?.kind === 'dockerfile') return null;
     const tree = new FileTree().addDirectory('tests');
     for (const tests of step.tests) await tree.addTree('tests', tests);
     const name = `grader/${slug(task.id)}@${shortDigest(FORMAT, await tree.digest())}`;
@@ -136,7 +136,7 @@ export class TaskImages {
     if (isImageName(name)) return this.#viv.images.get(name);
     const labels = { 'viv.job': this.#job.vivarium.id, 'viv.role': 'prepare' };
     await using sandbox = await this.#lease.create({ image: name, labels }, { signal: this.#signal });
-    return this.#viv.images.get(sandbox.info.image);
+    return await this.#viv.images.get(sandbox.info.image);
   }
 
   async #build(task: Task, environment: TaskEnvironment, context: string): Promise<Image> {
@@ -186,6 +186,16 @@ export class TaskImages {
       throw error;
     }
   }
+}
+
+/** With other tests: laid over, or the files that a separate verifier's Dockerfile copies. */
+function withTests(step: TrialStep, tests: string): TrialStep {
+  const { separate } = step;
+  return {
+    ...step,
+    tests: [tests],
+    separate: separate?.kind === 'dockerfile' ? { ...separate, context: tests } : separate,
+  };
 }
 
 /** `name@version`; an OCI reference has a tag or a digest of its own form. */
