@@ -1,11 +1,26 @@
 import { closeSync, fsyncSync, openSync, renameSync, writeSync } from 'node:fs';
+import { open, rename } from 'node:fs/promises';
 import { dirname } from 'node:path';
 
 /**
  * Replaces a file so that a crash leaves the old or the new contents, never a mixture: write beside it, fsync, rename, fsync the
- * directory. Errors of the file system pass as they are (ENOSPC included).
+ * directory. Errors of the file system pass as they are (ENOSPC included). One at a time per file.
  */
-export function writeFileAtomic(path: string, contents: string, mode = 0o644): void {
+export async function writeFileAtomic(path: string, contents: string, mode = 0o644): Promise<void> {
+  const temporary = `${path}.new`;
+  const file = await open(temporary, 'w', mode);
+  try {
+    await file.writeFile(contents);
+    await file.sync();
+  } finally {
+    await file.close();
+  }
+  await rename(temporary, path);
+  await syncDirectory(dirname(path));
+}
+
+/** The same while the process starts and nothing else waits. */
+export function writeFileAtomicSync(path: string, contents: string, mode = 0o644): void {
   const temporary = `${path}.new`;
   const descriptor = openSync(temporary, 'w', mode);
   try {
@@ -15,15 +30,20 @@ export function writeFileAtomic(path: string, contents: string, mode = 0o644): v
     closeSync(descriptor);
   }
   renameSync(temporary, path);
-  syncDirectory(dirname(path));
+  const directory = openSync(dirname(path), 'r');
+  try {
+    fsyncSync(directory);
+  } finally {
+    closeSync(directory);
+  }
 }
 
 /** Makes renames and removals in a directory durable. */
-export function syncDirectory(path: string): void {
-  const descriptor = openSync(path, 'r');
+export async function syncDirectory(path: string): Promise<void> {
+  const directory = await open(path, 'r');
   try {
-    fsyncSync(descriptor);
+    await directory.sync();
   } finally {
-    closeSync(descriptor);
+    await directory.close();
   }
 }

@@ -61,17 +61,17 @@ export class Catalog {
   }
 
   /** Writes the signed manifest, then knows the image. A rejected manifest of that name is replaced. */
-  add(manifest: Manifest): void {
-    writeFileAtomic(join(this.#directory, manifestFileName(manifest.name)), sealManifest(manifest, this.#key));
+  async add(manifest: Manifest): Promise<void> {
+    await writeFileAtomic(join(this.#directory, manifestFileName(manifest.name)), sealManifest(manifest, this.#key));
     this.#rejected.delete(manifest.name);
     this.#put(manifest);
   }
 
-  remove(name: string): void {
+  async remove(name: string): Promise<void> {
     this.#entries.delete(name);
     this.#rejected.delete(name);
     rmSync(join(this.#directory, manifestFileName(name)), { force: true });
-    syncDirectory(this.#directory);
+    await syncDirectory(this.#directory);
   }
 
   /** A layer as some image describes it. */

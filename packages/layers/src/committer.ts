@@ -92,7 +92,7 @@ export class Committer {
   ): Promise<PackReport> {
     const { split } = request.pack ?? AS_IT_IS;
     const added: LayerRecord[] = [];
-    const undo: (() => void)[] = [];
+    const undo: (() => Promise<void>)[] = [];
     try {
       const admit = async (written: Written | null, file: string) => {
         if (!written) return null;
@@ -102,8 +102,8 @@ export class Committer {
       };
       const whole = await admit(outcome.whole, 'whole');
       const other = !split || outcome.split === 'same' ? whole : await admit(outcome.split, 'split');
-      const image = this.#name(request, request.name, below, whole, undo);
-      const second = split ? this.#name(request, split.image, below, other, undo) : null;
+      const image = await this.#name(request, request.name, below, whole, undo);
+      const second = split ? await this.#name(request, split.image, below, other, undo) : null;
       const { changed, removed, excluded, suspicious, leftOut, leftOutEntries } = outcome;
       const layer = whole ? image.layers.at(-1)! : null;
       return {
@@ -116,7 +116,7 @@ export class Committer {
         split: second && { image: second, leftOut, leftOutEntries },
       };
     } catch (error) {
-      for (const step of undo) step();
+      for (const step of undo) await step();
       for (const { digest } of added) this.#drop(digest);
       throw error;
     }
@@ -130,13 +130,13 @@ export class Committer {
     return catalog.layer(digest) ?? { digest, sizeBytes, createdBy: request.createdBy, createdAt, format: 'erofs' };
   }
 
-  #name(
+  async #name(
     request: CommitRequest,
     name: string,
     below: readonly LayerRecord[],
     layer: LayerRecord | null,
-    undo: (() => void)[],
-  ): Image {
+    undo: (() => Promise<void>)[],
+  ): Promise<Image> {
     const { catalog, registrar } = this.#parts;
     const parent = catalog.get(request.parent).image;
     const base = request.config ?? parent.config;
@@ -148,7 +148,7 @@ export class Committer {
       lineage: request.lineage ?? { kind: 'snapshot', sandbox: null, key: null },
     };
     const isNew = !catalog.has(name);
-    const image = registrar.register(registration);
+    const image = await registrar.register(registration);
     if (isNew) undo.push(() => catalog.remove(name));
     return image;
   }

@@ -119,7 +119,7 @@ export class ImageMaker {
     };
     try {
       signal.throwIfAborted();
-      catalog.add(manifest);
+      await catalog.add(manifest);
     } catch (error) {
       if (!catalog.isNeeded(digest) && !mounts.isMounted(digest)) files.remove(digest);
       throw error;

@@ -162,17 +162,24 @@ test('an image whose layer is damaged or gone can be imported again', async (t) 
   (await store.acquire('a@1')).release();
 });
 
+/** What is written down of checked layers; it takes a moment to be there. */
+async function verifiedStamps(at: Place): Promise<string> {
+  const file = join(at.stateDir, 'layers', 'verified.json');
+  while (!existsSync(file)) await new Promise((resolve) => setTimeout(resolve, 10));
+  return readFileSync(file, 'utf8');
+}
+
 test('a restart finds the mounts that are there and reads no layer again', async (t) => {
   const at = place(t);
   const first = await at.open();
   await importTree(first, 'a@1', sampleTree(at));
   await first.acquire('a@1');
   const second = await at.open({ inUse: () => true });
-  const stamps = readFileSync(join(at.stateDir, 'layers', 'verified.json'), 'utf8');
+  const stamps = await verifiedStamps(at);
   const { layers } = await second.acquire('a@1');
   assert.equal(readFileSync(join(layers[0]!.path, 'hello'), 'utf8'), 'hello world\n');
   assert.equal(at.mounter.mounts, 1);
-  assert.equal(readFileSync(join(at.stateDir, 'layers', 'verified.json'), 'utf8'), stamps);
+  assert.equal(await verifiedStamps(at), stamps);
   await second.close();
   assert.equal(at.mounter.umounts, 0, 'what a sandbox uses stays mounted');
 });

@@ -140,7 +140,7 @@ class DirectoryImageStore implements ImageStore {
           details: { image: name, layer: used },
         });
       }
-      this.#catalog.remove(name);
+      await this.#catalog.remove(name);
       for (const digest of orphans) if (await this.#mounts.drop(digest)) this.#files.remove(digest);
     });
   }
@@ -246,6 +246,7 @@ class DirectoryImageStore implements ImageStore {
     const releaseLayers = this.#mounts.hold(image.layers.map(({ digest }) => digest));
     this.#users.set(image.name, (this.#users.get(image.name) ?? 0) + 1);
     let held = true;
+    await this.#files.close();
     return () => {
       if (!held) return;
       held = false;

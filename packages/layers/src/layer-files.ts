@@ -31,7 +31,7 @@ export class LayerFiles {
     const path = this.path(digest);
     if (existsSync(path) && (await this.#isRight(digest))) return { digest, sizeBytes };
     renameSync(file, path);
-    syncDirectory(this.#directory);
+    await syncDirectory(this.#directory);
     this.#stamps.remember(digest, path);
     return { digest, sizeBytes };
   }
@@ -55,10 +55,15 @@ export class LayerFiles {
     return check;
   }
 
+  /** Not durable at once: a layer that comes back with a power cut is one that no image needs, and goes when the store is opened. */
   remove(digest: string): void {
     this.#stamps.forget([digest]);
     rmSync(this.path(digest), { force: true });
-    syncDirectory(this.#directory);
+  }
+
+  /** Writes down what is known of the files. */
+  close(): Promise<void> {
+    return this.#stamps.close();
   }
 
   /** Digests of all layer files there are. */

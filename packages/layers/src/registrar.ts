@@ -29,7 +29,7 @@ export class Registrar {
    * Writes the image down, or returns the one of that name when it has the same layers and config.
    * @throws VivError `invalid_argument` (name), `image_exists`.
    */
-  register({ name, layers, config, parent, lineage }: Registration): Image {
+  async register({ name, layers, config, parent, lineage }: Registration): Promise<Image> {
     if (!ImageName.safeParse(name).success)
       throw new VivError('invalid_argument', `'${name}' is no image name: role/name@version`);
     const before = this.#existing(name);
@@ -37,7 +37,7 @@ export class Registrar {
       if (isSame(before, layers, config)) return before;
       throw new VivError('image_exists', `image ${name} exists, with other contents`, { details: { image: name } });
     }
-    this.#catalog.add({
+    await this.#catalog.add({
       format: 'vivarium.image/1',
       name,
       layers: [...layers],

@@ -9,7 +9,7 @@ import {
 } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { writeFileAtomic } from './atomic-file.ts';
+import { writeFileAtomicSync } from './atomic-file.ts';
 
 /** The key with which this node's builders sign what they made; nothing else is ever mounted. */
 export type SigningKey = {
@@ -35,7 +35,7 @@ export function openSigningKey(path: string): SigningKey {
 function createKeyFile(path: string): void {
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
   const { privateKey } = generateKeyPairSync('ed25519');
-  writeFileAtomic(path, privateKey.export({ type: 'pkcs8', format: 'pem' }) as string, 0o600);
+  writeFileAtomicSync(path, privateKey.export({ type: 'pkcs8', format: 'pem' }) as string, 0o600);
 }
 
 function keyId(key: KeyObject): string {

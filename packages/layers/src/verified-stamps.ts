@@ -2,6 +2,9 @@ import { readFileSync, statSync } from 'node:fs';
 import { z } from 'zod';
 import { writeFileAtomic } from './atomic-file.ts';
 
+/** A change is on disk after this. */
+const SAVE_MS = 300;
+
 /**
  * Which layer files were found right, each with the file's inode number, size and times then, so that a restart need not read gigabytes
  * again. Any write to a file changes its ctime, which no one can set back. The list is a cache: if lost or unreadable, files are read again.
@@ -9,6 +12,8 @@ import { writeFileAtomic } from './atomic-file.ts';
 export class VerifiedStamps {
   readonly #file: string;
   readonly #stamps: Map<string, string>;
+  #timer: NodeJS.Timeout | undefined;
+  #writing: Promise<void> = Promise.resolve();
 
   constructor(file: string) {
     this.#file = file;
@@ -39,12 +44,23 @@ export class VerifiedStamps {
     if (changed) this.#save();
   }
 
+  async close(): Promise<void> {
+    clearTimeout(this.#timer);
+    if (this.#timer) await this.#write();
+  }
+
+  /** Soon, all changes of a moment together: packs make thousands of layers. */
   #save(): void {
-    try {
-      writeFileAtomic(this.#file, JSON.stringify(Object.fromEntries(this.#stamps)));
-    } catch {
+    this.#timer ??= setTimeout(() => void this.#write(), SAVE_MS).unref();
+  }
+
+  #write(): Promise<void> {
+    this.#timer = undefined;
+    this.#writing = this.#writing
+      .then(() => writeFileAtomic(this.#file, JSON.stringify(Object.fromEntries(this.#stamps))))
       // A full disk must not stop a good layer from being used; it costs another reading after a restart.
-    }
+      .catch(() => {});
+    return this.#writing;
   }
 }
 

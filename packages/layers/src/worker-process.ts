@@ -14,8 +14,8 @@ export class WorkerGone extends Error {}
  */
 export class WorkerProcess<Job, Answer> {
   readonly #child: ChildProcessByStdio<Writable, Readable, null>;
-  readonly #ended: Promise<never>;
-  #answer: ((line: string) => void) | undefined;
+  #gone: WorkerGone | undefined;
+  #asked: { answer(line: string): void; fail(error: WorkerGone): void } | undefined;
   #pieces: string[] = [];
   #idle: NodeJS.Timeout | undefined;
   #onEnd: () => void = () => {};
@@ -28,16 +28,14 @@ export class WorkerProcess<Job, Answer> {
       env: { PATH: process.env.PATH ?? '/usr/sbin:/usr/bin:/sbin:/bin', LC_ALL: 'C', TZ: 'UTC' },
       stdio: ['pipe', 'pipe', 'ignore'],
     });
-    this.#ended = new Promise<never>((_, reject) => {
-      const gone = (how: unknown) => {
-        clearTimeout(this.#idle);
-        this.#onEnd();
-        reject(new WorkerGone(`the ${what} process ended (${how})`));
-      };
-      this.#child.once('error', (error) => gone(error.message));
-      this.#child.once('exit', (code, signal) => gone(signal ?? `status ${code}`));
-    });
-    this.#ended.catch(() => {});
+    const gone = (how: unknown) => {
+      clearTimeout(this.#idle);
+      this.#gone = new WorkerGone(`the ${what} process ended (${how})`);
+      this.#onEnd();
+      this.#asked?.fail(this.#gone);
+    };
+    this.#child.once('error', (error) => gone(error.message));
+    this.#child.once('exit', (code, signal) => gone(signal ?? `status ${code}`));
     this.#child.stdin.on('error', () => {});
     this.#child.stdout.setEncoding('utf8').on('data', (text: string) => this.#take(text));
   }
@@ -47,12 +45,14 @@ export class WorkerProcess<Job, Answer> {
     const abort = () => this.#child.kill('SIGKILL');
     signal.addEventListener('abort', abort, { once: true });
     try {
-      const line = new Promise<string>((resolve) => {
-        this.#answer = resolve;
+      if (this.#gone) throw this.#gone;
+      const line = new Promise<string>((answer, fail) => {
+        this.#asked = { answer, fail };
       });
       this.#child.stdin.write(`${JSON.stringify(job)}\n`);
-      return JSON.parse(await Promise.race([line, this.#ended])) as Answer;
+      return JSON.parse(await line) as Answer;
     } finally {
+      this.#asked = undefined;
       signal.removeEventListener('abort', abort);
     }
   }
@@ -91,6 +91,6 @@ export class WorkerProcess<Job, Answer> {
     if (!text.endsWith('\n')) return;
     const line = this.#pieces.join('');
     this.#pieces = [];
-    this.#answer?.(line);
+    this.#asked?.answer(line);
   }
 }

@@ -101,7 +101,7 @@ export class OciImporter {
       return await this.#parts.changing.run(async () => {
         signal.throwIfAborted();
         this.#layers.requireThere(ready);
-        return this.#register(plan, merged(config, plan.config), ready);
+        return await this.#register(plan, merged(config, plan.config), ready);
       });
     } catch (thrown) {
       for (const release of releases.splice(0)) release();
@@ -124,7 +124,7 @@ export class OciImporter {
     return (await this.#layers.ready(one, converter, report, signal))!;
   }
 
-  #register(plan: OciPlan, config: ImageConfig, ready: readonly Ready[]): Image {
+  async #register(plan: OciPlan, config: ImageConfig, ready: readonly Ready[]): Promise<Image> {
     const { catalog, now } = this.#parts;
     const layers = new Map<string, LayerRecord>();
     for (const { record } of ready) {
@@ -139,7 +139,7 @@ export class OciImporter {
           details: { limit: 'maxImageLayers' },
         },
       );
-    catalog.add({
+    await catalog.add({
       format: 'vivarium.image/1',
       name: plan.name,
       layers: [...layers.values()],
