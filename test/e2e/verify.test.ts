@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import type { Sandbox, Verification, VerifyRequest } from '@vivarium/sdk';
+import { collect, type Sandbox, type Verification, type VerifyRequest } from '@vivarium/sdk';
 import { IMAGE, startTestNode, type TestNode } from '../harness/node.ts';
 import { tarOf } from '../harness/tar.ts';
 
@@ -303,4 +303,26 @@ test('a state that was kept holds no cheats that take over its grader', async ()
     grader: 'grader/answer@1',
   });
   assert.deepEqual(again.rewards, { reward: 0 });
+});
+
+test('a node that is killed while the grader runs loses neither grade nor agent', async () => {
+  const box = await node.viv.sandboxes.create({ image: IMAGE });
+  await box.exec('mkdir -p /app && echo 42 > /app/answer');
+  const command = 'sleep 3; bash /tests/test.sh';
+  const grading = box.verify({ command, grader: 'grader/answer@1', workspace: ['/app'], timeoutMs: 60_000 });
+  for (;;) {
+    const graders = await collect(node.viv.sandboxes.list({ states: 'running', labels: { 'viv.role': 'verifier' } }));
+    if (graders.length > 0 && (await collect(graders[0]!.execs())).length > 0) break;
+  }
+  await node.kill9();
+  await node.start();
+  assert.deepEqual((await grading).rewards, { reward: 1 });
+  assert.equal((await box.refresh()).state, 'running');
+  await box.kill();
+});
+
+test('a grader that runs as an ordinary user can write its reward, and sees the logs of the agent', async () => {
+  const agent = 'mkdir -p /logs/agent && echo hello > /logs/agent/trace && chmod 700 /logs';
+  const command = 'grep -q hello /logs/agent/trace && touch /logs/artifacts/x && echo 1 > /logs/verifier/reward.txt';
+  assert.deepEqual((await graded(agent, { command, user: 'user' })).rewards, { reward: 1 });
 });

@@ -13,11 +13,15 @@ export type RequestOptions = {
   signal?: AbortSignal | undefined;
   /** Makes a POST repeatable: the server returns the first result to a retry. */
   idempotencyKey?: string;
+  /** A POST that may be made twice: the second does nothing more. */
+  repeatable?: boolean;
   /** Longest wait for the answer; default the client's requestTimeoutMs. */
   timeoutMs?: number;
 };
 
-export type StreamRequestOptions = Omit<RequestOptions, 'json' | 'timeoutMs'> & { body?: Bytes | ByteStream | Blob };
+export type StreamRequestOptions = Omit<RequestOptions, 'json' | 'timeoutMs' | 'repeatable'> & {
+  body?: Bytes | ByteStream | Blob;
+};
 
 /** Unary calls and byte streams over fetch. Every failure is a VivError, except that an aborted call throws the signal's reason. */
 export class Http {
@@ -35,7 +39,7 @@ export class Http {
 
   /** One JSON request and answer. Repeats by itself only what is safe to repeat (not a POST without an idempotency key). */
   async json<T>(method: string, path: string, options: RequestOptions = {}): Promise<T> {
-    const repeatable = method !== 'POST' || options.idempotencyKey !== undefined;
+    const repeatable = method !== 'POST' || options.repeatable === true || options.idempotencyKey !== undefined;
     return retry(() => this.#once<T>(method, path, options), repeatable ? this.#config.retryMs : 0, options.signal);
   }
 

@@ -130,11 +130,11 @@ export class Sandbox implements AsyncDisposable {
 
   /** Freezes every process. */
   async pause(): Promise<this> {
-    return this.#take(await this.#http('POST', '/pause'));
+    return this.#take(await this.#http('POST', '/pause', { repeatable: true }));
   }
 
   async resume(): Promise<this> {
-    return this.#take(await this.#http('POST', '/resume'));
+    return this.#take(await this.#http('POST', '/resume', { repeatable: true }));
   }
 
   /** Mounts a directory of an image (of one layer) in it, read-only, over what is there. */
@@ -148,7 +148,7 @@ export class Sandbox implements AsyncDisposable {
 
   /** Ends every process in it but those of running commands with one of these labels. */
   async sweep(options: { keepLabels?: string[] } = {}): Promise<number> {
-    return (await this.#http<{ ended: number }>('POST', '/sweep', { json: options })).ended;
+    return (await this.#http<{ ended: number }>('POST', '/sweep', { json: options, repeatable: true })).ended;
   }
 
   async update(change: SandboxUpdate): Promise<this> {

@@ -16,12 +16,13 @@ export function define(command: Command): void {
 }
 
 export function describeNode(info: NodeInfo): string {
-  const { sandboxes, execs, memory, disk } = info;
+  const { sandboxes, execs, memory, disk, pressure } = info;
   return [
     `node       ${info.id}`,
     `version    ${info.version}, up ${formatSeconds(info.uptimeS)}`,
     `sandboxes  ${sandboxes.live} live (${sandboxes.running} running, ${sandboxes.paused} paused), ${sandboxes.createdTotal} since the start`,
     `commands   ${execs.running} running, ${execs.total} since the start`,
+    `load       ${pressure.loadAvg.join(' ')} on ${pressure.cpus} CPUs, ${pressure.cpuBusyPct} % busy, ${pressure.stealPct} % stolen`,
     `memory     ${formatBytes(memory.availableBytes)} of ${formatBytes(memory.totalBytes)} free; server ${formatBytes(memory.serverRssBytes)}`,
     `disk       ${formatBytes(disk.freeBytes)} of ${formatBytes(disk.totalBytes)} free`,
     ...info.capabilities.map(

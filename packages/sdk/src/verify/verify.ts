@@ -29,7 +29,9 @@ export async function verifySandbox(bench: Bench, sandbox: Sandbox, request: Ver
     const { limits, lease } = sandbox.info;
     const { loaderCache } = taken.survey;
     const state = { image: taken.split.name, loaderCache, limits, lease: lease ?? undefined };
-    const graded = await gradeFresh(bench, state, resolved);
+    const graded = await gradeFresh(bench, state, resolved).catch((error) => {
+      throw asPruned(error, taken.split.name);
+    });
     return verification(graded, {
       request: resolved,
       pinned,
@@ -166,4 +168,11 @@ function kept({ name, digest }: Image): { image: string; digest: string } {
 
 function defaultWorkspace({ config }: Image): string[] {
   return config.cwd === undefined || config.cwd === '/' ? ['/root', '/home', '/workspace'] : [config.cwd];
+}
+
+/** Only the node's own housekeeping can have removed an image that was made a moment ago. */
+function asPruned(error: unknown, image: string): unknown {
+  const { code, message } = VivError.from(error);
+  if (code !== 'image_not_found' || !message.includes(image)) return error;
+  return new VivError('internal', `${image} was pruned before it could be graded`, { fault: 'infra', cause: error });
 }
