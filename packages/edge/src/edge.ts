@@ -241,6 +241,12 @@ export interface ImageService {
     body: AsyncIterable<Uint8Array>,
     signal: AbortSignal,
   ): AsyncIterable<Progress>;
+  /** An OCI layout or docker-save archive comes as a tar stream; `ref` says which image of several. */
+  importOci(
+    request: { name: string; ref?: string | undefined; config: unknown },
+    body: AsyncIterable<Uint8Array>,
+    signal: AbortSignal,
+  ): AsyncIterable<Progress>;
 }
 
 export interface BuildService {

@@ -3,8 +3,10 @@ import {
   type Image,
   ImageConfig,
   type ImageImport,
+  ociImageName,
   type PackReport,
   type Progress,
+  parseOciRef,
   VivError,
 } from '@vivarium/protocol';
 import type { Source } from './builder.ts';
@@ -18,6 +20,7 @@ import { builtinGraderTools } from './importers/grader-tools.ts';
 import { LayerFiles } from './layer-files.ts';
 import { LayerMounts, type Mounter } from './layer-mounts.ts';
 import { OciImporter } from './oci/oci-importer.ts';
+import { registryImage } from './oci/registry.ts';
 import { uploadedImage } from './oci/upload.ts';
 import { withProgress } from './progress.ts';
 import { Registrar } from './registrar.ts';
@@ -153,6 +156,12 @@ class DirectoryImageStore implements ImageStore {
       const merged = { ...config, ...request.config, env: { ...config.env, ...request.config.env } };
       return this.#importFrom(name, recipe, merged, signal);
     }
+    if (source.type === 'registry') {
+      const oci = registryImage(source.ref, this.#options.stateDir);
+      return withProgress(signal, (report, abort) =>
+        this.#oci.import({ name, config: request.config, source: oci }, report, abort),
+      );
+    }
     const { suite, variant, include } = source;
     const bootstrap = bootstrapSource(
       { suite, variant, include, ...(mirror !== undefined && { mirror }) },
@@ -177,6 +186,20 @@ class DirectoryImageStore implements ImageStore {
     return withProgress(signal, (report, abort) =>
       this.#oci.import({ name, ref, config, source: uploadedImage(body) }, report, abort),
     );
+  }
+
+  async pull(reference: string, signal: AbortSignal): Promise<Image> {
+    const ref = parseOciRef(reference);
+    const name = ref && ociImageName(ref);
+    if (!name) throw new VivError('invalid_argument', `'${reference}' is no OCI reference: HOST/PATH:TAG`);
+    if (this.#catalog.has(name)) return this.#catalog.get(name).image;
+    const plan = { name, config: {}, source: registryImage(reference, this.#options.stateDir) };
+    try {
+      return await this.#oci.import(plan, () => {}, signal);
+    } catch (thrown) {
+      if (VivError.from(thrown).code !== 'image_exists') throw thrown;
+      return this.#catalog.get(name).image;
+    }
   }
 
   async commit(request: CommitRequest): Promise<PackReport> {
@@ -223,6 +246,7 @@ class DirectoryImageStore implements ImageStore {
   async close(): Promise<void> {
     this.#committer.close();
     await this.#changing.run(() => this.#mounts.dropUnused(this.#options.inUse));
+    await this.#files.close();
   }
 
   #importFrom(
@@ -246,7 +270,6 @@ class DirectoryImageStore implements ImageStore {
     const releaseLayers = this.#mounts.hold(image.layers.map(({ digest }) => digest));
     this.#users.set(image.name, (this.#users.get(image.name) ?? 0) + 1);
     let held = true;
-    await this.#files.close();
     return () => {
       if (!held) return;
       held = false;

@@ -82,6 +82,11 @@ export interface ImageStore {
     signal: AbortSignal,
   ): AsyncIterable<Progress>;
   /**
+   * The image that an OCI reference names, brought from its registry unless it is here already; whoever comes second waits. Throws as
+   * `import` does: `import_failed` with skopeo's words, `precondition_failed` without skopeo.
+   */
+  pull(reference: string, signal: AbortSignal): Promise<Image>;
+  /**
    * Makes one layer of what an overlay upper directory changes (see CommitRequest) and an image of the layers below and it. The same
    * name again is fine when layers and config come out the same. All or nothing. Throws `image_not_found`, `image_exists`,
    * `invalid_image` (too large, too deep), `limit_too_high` (too many layers), `node_disk_full`.

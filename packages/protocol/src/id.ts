@@ -1,4 +1,5 @@
 import { z } from '@hono/zod-openapi';
+import { IMAGE_NAME, IMAGE_NAME_MAX } from './image-name.ts';
 
 /** `[a-z0-9]{20}`, sortable by creation time (core/id.ts makes them). */
 export const Id = z.string().regex(/^[a-z0-9]{20}$/, 'an id is 20 characters a-z0-9');
@@ -32,11 +33,8 @@ export const UserSpec = z
 /** `role/name@version`; the role (base, toolkit, workspace …) may be left out. */
 export const ImageName = z
   .string()
-  .max(200)
-  .regex(
-    /^([a-z0-9][a-z0-9._-]*\/){0,3}[a-z0-9][a-z0-9._-]*@[A-Za-z0-9][A-Za-z0-9._-]*$/,
-    'an image is named name@version, such as base/debian@12 (`viv image ls` shows what there is)',
-  )
+  .max(IMAGE_NAME_MAX)
+  .regex(IMAGE_NAME, 'an image is named name@version, such as base/debian@12 (`viv image ls` shows what there is)')
   .openapi({ example: 'base/debian@12' });
 
 /** Cursor paging of every list. */

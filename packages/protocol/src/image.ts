@@ -1,5 +1,6 @@
 import { z } from '@hono/zod-openapi';
 import { Env, Id, ImageName, Labels, Time } from './id.ts';
+import { OciReference } from './image-ref.ts';
 
 /** `sha256:<hex>` over the layer's bytes. */
 export const Digest = z.string().regex(/^sha256:[0-9a-f]{64}$/);
@@ -89,6 +90,10 @@ export const ImageImport = z
       z.strictObject({
         type: z.literal('builtin'),
         name: z.enum(['base', 'grader-tools']).describe('a recipe that ships with viv'),
+      }),
+      z.strictObject({
+        type: z.literal('registry'),
+        ref: OciReference.describe('brought by the node’s skopeo, as its registries.json says'),
       }),
     ]),
     config: ImageConfig.prefault({}),

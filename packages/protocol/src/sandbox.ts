@@ -1,5 +1,6 @@
 import { z } from '@hono/zod-openapi';
 import { Env, Id, ImageName, Labels, Time, UserSpec } from './id.ts';
+import { ImageRef } from './image-ref.ts';
 
 export const Kind = z.enum(['fn', 'container', 'microvm', 'vm']);
 export type Kind = z.infer<typeof Kind>;
@@ -91,7 +92,9 @@ export const OVERLAYS_MAX = 8;
 
 export const SandboxCreate = z
   .strictObject({
-    image: ImageName,
+    image: ImageRef.describe(
+      'an image of the node, or an OCI reference: the node brings that image once, and keeps it',
+    ),
     kind: Kind.default('container'),
     name: z
       .string()

@@ -1,5 +1,6 @@
 import type { PruneReport } from '@vivarium/protocol/build.ts';
 import type { Image, ImageImportInput, Progress } from '@vivarium/protocol/image.ts';
+import { formatOciRef, ociImageName, parseOciRef } from '@vivarium/protocol/oci-ref.ts';
 import { VivError } from '@vivarium/protocol/viv-error.ts';
 import { type BuildOptions, runBuild } from './build-request.ts';
 import { type ByteStream, type Bytes, toBase64, toBytes } from './bytes.ts';
@@ -92,6 +93,55 @@ export class Images {
     });
     return finish(response, options);
   }
+
+  /**
+   * Makes an image of an OCI image: `archive` is a tar of an OCI layout or a docker-save archive (plain, gzip or zstd). `ref` says which one
+   * of several: a name, tag or digest of the archive's. A layer that the node has is not converted again.
+   */
+  async importOci(
+    name: string,
+    archive: Bytes | ByteStream | Blob,
+    options: ImportOptions & { ref?: string; config?: ImportConfig } = {},
+  ): Promise<Image> {
+    const config = options.config === undefined ? undefined : toBase64(toBytes(JSON.stringify(options.config)));
+    const response = await this.#context.http.stream('POST', '/v1/images/import-oci', {
+      query: { name, config, ...(options.ref !== undefined && { ref: options.ref }) },
+      body: archive,
+      headers: { 'content-type': 'application/x-tar' },
+      signal: options.signal,
+    });
+    return finish(response, options);
+  }
+
+  /**
+   * Brings an image from a registry through the node's skopeo, once. Without a name it gets the one that creates by this reference use
+   * (`oci/HOST/PATH@TAG`); what is there already is returned as it is.
+   */
+  async pull(ref: string, options: ImportOptions & { name?: string; config?: ImportConfig } = {}): Promise<Image> {
+    const name = options.name ?? nameOf(ref);
+    const request: ImportRequest = { name, source: { type: 'registry', ref: tagged(ref) } };
+    try {
+      return await this.import(options.config ? { ...request, config: options.config } : request, options);
+    } catch (error) {
+      if (options.name === undefined && error instanceof VivError && error.code === 'image_exists')
+        return this.get(name);
+      throw error;
+    }
+  }
+}
+
+function nameOf(ref: string): string {
+  const parsed = parseOciRef(ref);
+  const name = parsed && ociImageName(parsed);
+  if (!name)
+    throw new VivError('invalid_argument', `'${ref}' is no OCI reference: HOST/PATH:TAG or HOST/PATH@sha256:…`);
+  return name;
+}
+
+/** In full: the node takes a reference without tag and digest for the name of an image. */
+function tagged(ref: string): string {
+  const parsed = parseOciRef(ref);
+  return parsed ? formatOciRef(parsed) : ref;
 }
 
 async function finish(response: Response, options: ImportOptions): Promise<Image> {

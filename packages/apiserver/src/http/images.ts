@@ -16,6 +16,10 @@ export const imageHandlers: Handlers<'image'> = {
     const request = { name: query.name, config: configOf(query.config), opaque: query.opaque };
     return ndjson(edge.images.importTar(request, new BodyChunks(req), signal), failed);
   },
+  'image.importOci': ({ edge, query, req, signal }) => {
+    const request = { name: query.name, ref: query.ref, config: configOf(query.config) };
+    return ndjson(edge.images.importOci(request, new BodyChunks(req), signal), failed);
+  },
 };
 
 function configOf(base64: string | undefined): ImageConfig {

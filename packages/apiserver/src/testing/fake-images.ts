@@ -32,6 +32,10 @@ export class FakeImages implements ImageService {
     yield { type: 'done', image: fakeImage(request.name) };
   }
 
+  importOci(request: { name: string; config: unknown }, body: AsyncIterable<Uint8Array>): AsyncIterable<Progress> {
+    return this.importTar(request, body);
+  }
+
   async *importTar(
     request: { name: string; config: unknown },
     body: AsyncIterable<Uint8Array>,

@@ -1,30 +1,13 @@
-import { createReadStream } from 'node:fs';
-import { collect, type Image, type ImportConfig, type ImportOptions, type Vivarium, VivError } from '@vivarium/sdk';
-import { packTree } from '@vivarium/sdk/node';
-import { type Command, Option } from 'commander';
-import { bad } from '../complaint.ts';
+import { collect, type Image } from '@vivarium/sdk';
+import type { Command } from 'commander';
 import type { ConnectionOptions } from '../connection.ts';
 import { note, print, printJson, table } from '../console.ts';
-
 import { withServer } from '../one.ts';
-import { ProgressLine } from '../progress.ts';
-import { collectEnv, formatAge, formatBytes } from '../units.ts';
+import { formatAge, formatBytes } from '../units.ts';
 import { defineBuild } from './image-build.ts';
+import { defineImport } from './image-import.ts';
 
 type Json = ConnectionOptions & { json?: boolean };
-type ImportFlags = Json & {
-  debootstrap?: string;
-  include?: string[];
-  variant?: 'minbase' | 'apt' | 'standard' | 'essential';
-  base?: boolean;
-  dir?: string;
-  tar?: string;
-  env?: Record<string, string>;
-  workdir?: string;
-  user?: string;
-  quiet?: boolean;
-};
-
 export function define(command: Command): void {
   command
     .command('ls')
@@ -73,86 +56,6 @@ export function define(command: Command): void {
       }),
     );
   defineImport(command);
-}
-
-function defineImport(command: Command): void {
-  command
-    .command('import <name>')
-    .description('make the image NAME@VERSION from a Debian suite, a directory or a tar')
-    .optionsGroup('From (one of):')
-    .option('--debootstrap <suite>', 'a Debian or Ubuntu suite, made on the node')
-    .option('--dir <dir>', 'a local directory')
-    .option('--tar <file>', 'a local tar (not compressed), - for standard input')
-    .option('--base', 'the base image that comes with viv')
-    .optionsGroup('Options:')
-    .option(
-      '--include <packages>',
-      'with --debootstrap: more packages, a,b,c (repeatable)',
-      (text: string, all: string[] = []) => [...all, ...text.split(',').filter(Boolean)],
-    )
-    .addOption(
-      new Option('--variant <variant>', 'with --debootstrap: how much').choices([
-        'minbase',
-        'apt',
-        'standard',
-        'essential',
-      ]),
-    )
-    .option('-e, --env <name=value>', 'environment of its sandboxes (repeatable)', collectEnv)
-    .option('-w, --workdir <dir>', 'where commands start')
-    .option('-u, --user <user>', 'who commands run as')
-    .option('-q, --quiet', 'no progress')
-    .option('--json', 'print the image')
-    .action((name: string, flags: ImportFlags) =>
-      withServer(flags, async (viv) => {
-        const line = new ProgressLine(flags.quiet);
-        try {
-          const image = await importImage(viv, name, flags, line);
-          line.end();
-          if (flags.json) printJson(image);
-          else print(`${image.name}  ${formatBytes(image.sizeBytes)}  ${image.digest}`);
-        } catch (error) {
-          line.end();
-          const output = error instanceof VivError ? error.details.output : undefined;
-          if (typeof output === 'string' && output !== '') note(output.trimEnd());
-          throw error;
-        }
-      }),
-    );
-}
-
-async function importImage(viv: Vivarium, name: string, flags: ImportFlags, line: ProgressLine): Promise<Image> {
-  const sources = [flags.debootstrap, flags.dir, flags.tar, flags.base].filter((source) => source !== undefined);
-  if (sources.length !== 1)
-    throw bad('name one source', 'One of --debootstrap SUITE, --dir DIR, --tar FILE and --base.');
-  const abort = new AbortController();
-  process.once('SIGINT', () =>
-    abort.abort(new VivError('import_failed', 'interrupted', { hint: 'Nothing was kept.' })),
-  );
-  const options: ImportOptions = {
-    signal: abort.signal,
-    onProgress: ({ stage, message, done, total }) =>
-      line.update(stage, `${stage}: ${message}${total ? ` (${Math.floor((100 * (done ?? 0)) / total)} %)` : ''}`),
-  };
-  const { env, workdir: cwd, user } = flags;
-  const config: ImportConfig = { ...(env && { env }), ...(cwd && { cwd }), ...(user && { user }) };
-  if (flags.dir !== undefined)
-    return viv.images.importTar(name, packTree(flags.dir, { owners: true }), { ...options, config });
-  if (flags.tar !== undefined)
-    return viv.images.importTar(name, flags.tar === '-' ? process.stdin : createReadStream(flags.tar), {
-      ...options,
-      config,
-    });
-  if (flags.base) return viv.images.import({ name, source: { type: 'builtin', name: 'base' }, config }, options);
-  const { debootstrap: suite, include, variant } = flags;
-  return viv.images.import(
-    {
-      name,
-      source: { type: 'debootstrap', suite: suite!, ...(include && { include }), ...(variant && { variant }) },
-      config,
-    },
-    options,
-  );
 }
 
 export function imageTable(images: readonly Image[]): string {

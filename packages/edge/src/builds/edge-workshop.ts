@@ -1,5 +1,5 @@
 import type { Base, FileTree, Step, Workshop } from '@vivarium/builder';
-import { type BuildRequest, type Image, type ImageMap, ImageName, VivError } from '@vivarium/protocol';
+import { type BuildRequest, type Image, type ImageMap, ImageName, parseOciRef, VivError } from '@vivarium/protocol';
 import type { Owner } from '../edge.ts';
 import type { Admission } from '../lifecycle/admission.ts';
 import type { Box } from '../lifecycle/box.ts';
@@ -47,8 +47,9 @@ export class EdgeWorkshop implements Workshop {
   async base(reference: string): Promise<Base> {
     const { context, request, nodeMap } = this.#options;
     const name = mapped(reference, request.map, nodeMap) ?? reference;
-    if (!ImageName.safeParse(name).success || !context.images.has(name)) throw unknownImage(reference, name, context);
-    return baseOf(await this.#hold(name));
+    if (ImageName.safeParse(name).success && context.images.has(name)) return baseOf(await this.#hold(name));
+    if (name !== reference || !parseOciRef(reference)) throw unknownImage(reference, name, context);
+    return baseOf(await this.#hold(await this.#pull(reference)));
   }
 
   async scratch(): Promise<Base> {
@@ -102,6 +103,17 @@ export class EdgeWorkshop implements Workshop {
     if (action?.type === 'copy') await copyInto(cell, action, signal);
     if (action?.type === 'run') await runIn(box, action, this.#runOptions());
     signal.throwIfAborted();
+  }
+
+  /** Brought from its registry, unless a former build or sandbox did. */
+  async #pull(reference: string): Promise<string> {
+    const { context, signal } = this.#options;
+    try {
+      return (await context.images.pull(reference, signal)).name;
+    } catch (thrown) {
+      signal.throwIfAborted();
+      throw unknownImage(reference, reference, context, VivError.from(thrown));
+    }
   }
 
   #runOptions(): RunOptions {
@@ -178,12 +190,13 @@ function literal(path: string): string {
   return path.replace(/[*?[\]\\]/g, '\\$&');
 }
 
-function unknownImage(reference: string, name: string, context: EdgeContext): VivError {
+function unknownImage(reference: string, name: string, context: EdgeContext, cause?: VivError): VivError {
   const known = context.images.list().map((image) => image.name);
   const what =
     name === reference ? `there is no image ${reference}` : `${reference} is mapped to ${name}, which is not there`;
-  return new VivError('image_not_found', what, {
+  return new VivError('image_not_found', cause ? `${what}, and it could not be brought: ${cause.message}` : what, {
     fault: 'task',
+    cause,
     details: { reference, image: name, known: known.slice(0, 100) },
     hint: `Map it to an image of this node (\`--map ${reference}=IMAGE\`, or image-map.json in the state directory), or import it: \`viv image import\`. There is ${known.slice(0, 10).join(', ') || 'no image yet'}.`,
   });

@@ -44,6 +44,10 @@ export class FakeImages implements ImageStore {
 
   async *importOci(): AsyncGenerator<never> {}
 
+  async pull(reference: string): Promise<Image> {
+    throw new VivError('import_failed', `there is no registry for ${reference}`);
+  }
+
   async commit({ name, pack }: CommitRequest): Promise<PackReport> {
     const image = { ...this.image, name };
     return {

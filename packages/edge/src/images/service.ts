@@ -47,16 +47,28 @@ export class Images implements ImageService {
     signal: AbortSignal,
   ): AsyncIterable<Progress> {
     this.#checkDraining();
-    const config = ImageConfig.partial().safeParse(request.config ?? {});
-    if (!config.success)
-      throw new VivError('invalid_argument', `the image's config is not valid: ${config.error.issues[0]?.message}`, {
-        details: { field: 'config' },
-      });
     const { name, opaque = [] } = request;
-    return this.#context.images.importTar({ name, config: config.data, opaque }, body, signal);
+    return this.#context.images.importTar({ name, config: configOf(request.config), opaque }, body, signal);
+  }
+
+  importOci(
+    request: { name: string; ref?: string | undefined; config: unknown },
+    body: AsyncIterable<Uint8Array>,
+    signal: AbortSignal,
+  ): AsyncIterable<Progress> {
+    this.#checkDraining();
+    return this.#context.images.importOci({ ...request, config: configOf(request.config) }, body, signal);
   }
 
   #checkDraining(): void {
     if (this.#context.draining) throw new VivError('shutting_down', 'the node is stopping and imports no images');
   }
+}
+
+function configOf(given: unknown): Partial<ImageConfig> {
+  const config = ImageConfig.partial().safeParse(given ?? {});
+  if (config.success) return config.data;
+  throw new VivError('invalid_argument', `the image's config is not valid: ${config.error.issues[0]?.message}`, {
+    details: { field: 'config' },
+  });
 }

@@ -15,6 +15,7 @@ import {
   VivError,
 } from '@vivarium/protocol';
 import type { Idempotency, Owner, PageOf, PageRequest, SandboxService } from '../edge.ts';
+import { localImage } from '../images/local-image.ts';
 import { journalPath, readPage } from '../journal/journal.ts';
 import { readRecords } from '../journal/journal-file.ts';
 import type { IdempotencyRow } from '../registry/idempotency-table.ts';
@@ -46,9 +47,19 @@ export class Sandboxes implements SandboxService {
   }
 
   async create(request: SandboxCreate, owner: Owner, idempotency?: Idempotency): Promise<Sandbox> {
-    const before = idempotency && this.#before(owner, idempotency);
-    if (before) return this.#repeat(before, idempotency);
-    return toSandbox((await this.#make(request, owner, idempotency)).row, true);
+    const repeat = () => {
+      const before = idempotency && this.#before(owner, idempotency);
+      return before && this.#repeat(before, idempotency);
+    };
+    const before = repeat();
+    if (before) return before;
+    const { images, draining } = this.#context;
+    const image = draining ? request.image : await localImage(images, request.image);
+    if (image !== request.image) {
+      const meanwhile = repeat();
+      if (meanwhile) return meanwhile;
+    }
+    return toSandbox((await this.#make({ ...request, image }, owner, idempotency)).row, true);
   }
 
   get(id: string): Sandbox {

@@ -91,10 +91,14 @@ function resolved(files: ImageFiles, descriptor: Descriptor, depth: number): Ima
   if (!manifest.manifests)
     throw new Refusal('invalid_image', `blob ${descriptor.digest} is neither an image nor an index of images`);
   if (depth >= NESTED_MAX) throw new Refusal('invalid_image', `indexes of images are nested deeper than ${NESTED_MAX}`);
-  const fitting = manifest.manifests.filter((each) => each.platform && isOurs(each));
-  const candidates = fitting.length > 0 ? fitting : manifest.manifests.filter((each) => !each.platform);
-  if (candidates.length === 0) throw noPlatform(manifest.manifests);
-  return resolved(files, candidates[0]!, depth + 1);
+  return resolved(files, ourDescriptor(manifest.manifests), depth + 1);
+}
+
+/** The image of an index that is for this machine's platform. Throws Refusal that says which ones there are. */
+export function ourDescriptor(manifests: readonly Descriptor[]): Descriptor {
+  const fitting = manifests.find((each) => each.platform && isOurs(each)) ?? manifests.find((each) => !each.platform);
+  if (!fitting) throw noPlatform(manifests);
+  return fitting;
 }
 
 type ImageManifest = { config: Descriptor; layers: Descriptor[] };

@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Image, type ImageConfig, VivError } from '@vivarium/protocol';
@@ -11,7 +10,7 @@ import type { ImageFiles } from './blobs.ts';
 import { imageParts } from './image-parts.ts';
 import { LayerConverter } from './layer/converter.ts';
 import { imageConfigOf } from './oci-config.ts';
-import { OciLayers, type OciLayersParts, type Ready } from './oci-layers.ts';
+import { chainOf, OciLayers, type OciLayersParts, type Ready } from './oci-layers.ts';
 import { refusing } from './refusal-error.ts';
 
 /** An archive of two zero blocks, and its SHA-256. */
@@ -26,8 +25,18 @@ export type OciImporterParts = OciLayersParts & {
 
 /** Gets the files of an OCI image: from an upload, from a registry. */
 export interface OciSource {
-  fetch(directory: string, converter: LayerConverter, report: Report, signal: AbortSignal): Promise<ImageFiles>;
+  fetch(context: FetchContext): Promise<ImageFiles>;
 }
+
+export type FetchContext = {
+  /** Removed when the import ends. */
+  directory: string;
+  converter: LayerConverter;
+  /** Which of these layers (digests of blobs, lowest first) need no blob, since they are here. */
+  knownBlobs(digests: readonly string[]): ReadonlySet<string>;
+  report: Report;
+  signal: AbortSignal;
+};
 
 export type OciPlan = {
   name: string;
@@ -55,7 +64,13 @@ export class OciImporter {
       async (directory) => {
         const converter = new LayerConverter();
         try {
-          const files = await plan.source.fetch(directory, converter, report, signal);
+          const files = await plan.source.fetch({
+            directory,
+            converter,
+            knownBlobs: (digests) => this.#layers.known(digests),
+            report,
+            signal,
+          });
           return await this.#make(plan, files, converter, directory, report, signal);
         } finally {
           converter.close();
@@ -150,12 +165,6 @@ export class OciImporter {
     });
     return catalog.get(plan.name).image;
   }
-}
-
-/** OCI image-spec, config.md, "Layer ChainID". */
-function chainOf(below: string | null, diffId: string): string {
-  if (below === null) return diffId;
-  return `sha256:${createHash('sha256').update(`${below} ${diffId}`).digest('hex')}`;
 }
 
 function merged(config: ImageConfig, own: Partial<ImageConfig>): ImageConfig {

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { VivError } from '@vivarium/protocol';
 import type { Catalog } from '../catalog.ts';
 import type { LayerFiles } from '../layer-files.ts';
@@ -103,6 +104,21 @@ export class OciLayers {
     }
   }
 
+  /** Which of these layers of an image (digests of blobs, lowest first) would be found. */
+  known(blobs: readonly string[]): ReadonlySet<string> {
+    const known = new Set<string>();
+    let chain: string | null | undefined = null;
+    for (const digest of blobs) {
+      const diffId = this.#parts.catalog.findLayer(({ oci }) => oci?.blob?.digest === digest)?.oci?.diffId;
+      chain = diffId === undefined || chain === undefined ? undefined : chainOf(chain, diffId);
+      const record = this.#parts.catalog.findLayer(
+        ({ oci }) => oci?.diffId === diffId && (oci?.chainId === null || oci?.chainId === chain),
+      );
+      if (diffId !== undefined && record && this.#parts.files.isKnownGood(record.digest)) known.add(digest);
+    }
+    return known;
+  }
+
   /** Throws unless all are there still. Called while none can be removed. */
   requireThere(ready: readonly Ready[]): void {
     for (const { record } of ready)
@@ -124,6 +140,12 @@ export class OciLayers {
       if (isNew && !catalog.isNeeded(record.digest) && (await mounts.drop(record.digest))) files.remove(record.digest);
     }
   }
+}
+
+/** OCI image-spec, config.md, "Layer ChainID". */
+export function chainOf(below: string | null, diffId: string): string {
+  if (below === null) return diffId;
+  return `sha256:${createHash('sha256').update(`${below} ${diffId}`).digest('hex')}`;
 }
 
 const BOUNDS = {

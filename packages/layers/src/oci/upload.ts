@@ -17,7 +17,7 @@ const LOOK_EVERY = 64 * 1024 ** 2;
 /** An OCI layout or docker-save archive that comes as a tar stream (plain, gzip, zstd). It lies on disk until its layers are converted. */
 export function uploadedImage(body: AsyncIterable<Uint8Array>): OciSource {
   return {
-    async fetch(directory, converter, report, signal) {
+    async fetch({ directory, converter, report, signal }) {
       const path = join(directory, 'archive');
       const room = new Room(directory, report);
       await pipeline(

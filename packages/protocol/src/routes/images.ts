@@ -14,6 +14,12 @@ export const ImportTarQuery = z.object({
     .describe('directories of the tree that hide what lies below them when the image is laid over another; repeated'),
 });
 
+export const ImportOciQuery = z.object({
+  name: ImageName,
+  ref: z.string().max(512).optional().describe('which image, if the archive has several: a name, a tag or a digest'),
+  config: ImportTarQuery.shape.config,
+});
+
 export const ImageListQuery = PageQuery.extend({
   all: flag.describe('also the steps of builds (`cache/…`)'),
 });
@@ -77,6 +83,20 @@ export const IMAGE_ROUTES = routes({
     summary: 'Make an image from a tar',
     description: progress,
     query: ImportTarQuery,
+    bodyStream: 'application/x-tar',
+    status: 200,
+    result: Progress,
+    media: 'application/x-ndjson',
+    errors,
+  },
+  'image.importOci': {
+    method: 'POST',
+    path: '/v1/images/import-oci',
+    tag,
+    scope: write,
+    summary: 'Make an image of an OCI image',
+    description: `The body is a tar of an OCI layout or a docker-save archive. Each layer becomes one of the node’s, once. ${progress}`,
+    query: ImportOciQuery,
     bodyStream: 'application/x-tar',
     status: 200,
     result: Progress,

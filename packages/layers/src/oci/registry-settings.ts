@@ -1,0 +1,67 @@
+import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { VivError } from '@vivarium/protocol';
+import { z } from 'zod';
+
+const FILE = 'registries.json';
+const FILE_MAX = 1024 * 1024;
+const host = z.string().regex(/^[A-Za-z0-9.-]+(:[0-9]{1,5})?$/, 'a host is NAME or NAME:PORT');
+
+/** How this node reaches registries: `STATE/registries.json`, read anew for each pull. */
+export const RegistrySettings = z.strictObject({
+  /** Registry host → where to look first, as `http://127.0.0.1:5000` or `https://HOST/PREFIX`. */
+  mirrors: z
+    .record(
+      host,
+      z.string().regex(/^https?:\/\/[A-Za-z0-9.-]+(:[0-9]{1,5})?(\/[a-z0-9._/-]+)?\/?$/, 'a mirror is an http(s) URL'),
+    )
+    .default({}),
+  /** Hosts that are spoken to without TLS. No others are. */
+  plainHttp: z.array(host).max(100).default([]),
+  /** Passwords, as docker login and skopeo login write them. */
+  authFile: z.string().startsWith('/').optional(),
+  timeoutS: z.number().int().min(1).max(86_400).default(1800),
+});
+export type RegistrySettings = z.infer<typeof RegistrySettings>;
+
+/** Throws `precondition_failed` that says what is wrong with the file. */
+export function readRegistrySettings(stateDir: string): RegistrySettings {
+  const path = join(stateDir, FILE);
+  if (!existsSync(path)) return RegistrySettings.parse({});
+  const fail = (why: string, cause?: unknown) =>
+    new VivError('precondition_failed', `the node's ${FILE} can't be used: ${why}`, {
+      hint: 'It is one JSON object: {"mirrors": {"docker.io": "http://127.0.0.1:5000"}, "plainHttp": ["127.0.0.1:5000"]}.',
+      cause,
+    });
+  if (statSync(path).size > FILE_MAX) throw fail(`it is larger than ${FILE_MAX} bytes`);
+  let value: unknown;
+  try {
+    value = JSON.parse(readFileSync(path, 'utf8'));
+  } catch (cause) {
+    throw fail((cause as Error).message, cause);
+  }
+  const parsed = RegistrySettings.safeParse(value);
+  if (parsed.success) return parsed.data;
+  const [issue] = parsed.error.issues;
+  throw fail(`${issue?.path.join('.')}: ${issue?.message}`);
+}
+
+/**
+ * The same as containers-registries.conf(5), in `directory`; null where nothing is set: the host's own applies. A mirror is asked first,
+ * then the registry itself.
+ */
+export function writeRegistriesConf({ mirrors, plainHttp }: RegistrySettings, directory: string): string | null {
+  const hosts = new Set([...Object.keys(mirrors), ...plainHttp]);
+  if (hosts.size === 0) return null;
+  const lines = ['unqualified-search-registries = []', 'short-name-mode = "disabled"'];
+  for (const name of hosts) {
+    lines.push('[[registry]]', `prefix = "${name}"`, `location = "${name}"`, `insecure = ${plainHttp.includes(name)}`);
+    const mirror = mirrors[name];
+    if (mirror === undefined) continue;
+    const location = mirror.replace(/^https?:\/\//, '').replace(/\/+$/, '');
+    lines.push('[[registry.mirror]]', `location = "${location}"`, `insecure = ${mirror.startsWith('http://')}`);
+  }
+  const path = join(directory, 'registries.conf');
+  writeFileSync(path, `${lines.join('\n')}\n`, { mode: 0o600 });
+  return path;
+}
