@@ -7,7 +7,7 @@ export const LAYER_LIMITS = {
   /** Layers of one image: overlay takes 500, but its options must fit in one page. */
   maxImageLayers: 120,
   /** What a sandbox may have changed to be packed: files, directories and deletions, and how deep. */
-  maxPackEntries: 1_000_000,
+  maxPackEntries: 500_000,
   maxPackDepth: 1_000,
   /** Names and attributes of one layer of an OCI image, which are held in memory while it is converted. */
   maxOciMetadataBytes: 512 * 1024 ** 2,

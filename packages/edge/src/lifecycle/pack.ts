@@ -16,7 +16,7 @@ export async function snapshotBox(box: Box, image: string, labels?: Record<strin
 }
 
 /** The same with the rules of a pack. The same idempotency key gets the first report, as long as the sandbox and this process live. */
-export function packBox(
+export async function packBox(
   box: Box,
   request: PackRequest,
   { keyId }: Owner,

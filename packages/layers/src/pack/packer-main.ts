@@ -14,7 +14,7 @@ function answer(job: PackJob): PackAnswer {
     return { outcome: runJob(job) };
   } catch (thrown) {
     const { code, message } = thrown as NodeJS.ErrnoException;
-    const isLarge = thrown instanceof TreeTooLarge || thrown instanceof RangeError;
+    const isLarge = thrown instanceof TreeTooLarge || thrown instanceof RangeError || code === 'E2BIG';
     return { error: { code: isLarge ? 'too_large' : (code ?? 'failed'), message } };
   }
 }
