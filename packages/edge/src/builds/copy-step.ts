@@ -5,7 +5,7 @@ import type { TarEntry } from '../files/tar/tar-entry.ts';
 import { beneath } from '../files/unarchive.ts';
 import { archiveMembers } from './archive-source.ts';
 import { type Ids, idsOf } from './owner.ts';
-import { type Attributes, Placing, utf8 } from './placing.ts';
+import { type Attributes, Placing, readSmall, SMALL_BYTES, utf8 } from './placing.ts';
 
 const ROOT: Ids = { uid: 0, gid: 0 };
 
@@ -77,9 +77,16 @@ async function extract(
     }
     const { type, mode, uid, gid, mtimeNs, size } = entry;
     const link = entry.link.toString('latin1');
-    const node: FileNode = { type, mode, uid, gid, mtimeNs, size, link, digest: '', read: () => content };
+    // A small file is written while the next member is read already.
+    const small = size <= SMALL_BYTES ? [await readSmall({ read: () => content })] : null;
+    const read = small ? () => inTurn(small) : () => content;
+    const node: FileNode = { type, mode, uid, gid, mtimeNs, size, link, digest: '', read };
     await placing.place(path, node, attributes);
   }
+}
+
+async function* inTurn(chunks: readonly Uint8Array[]): AsyncGenerator<Uint8Array> {
+  yield* chunks;
 }
 
 function joined(directory: string, name: string): string {

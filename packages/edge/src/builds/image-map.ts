@@ -1,6 +1,6 @@
 import { existsSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { ImageMap, VivError } from '@vivarium/protocol';
+import { formatOciRef, ImageMap, parseOciRef, VivError } from '@vivarium/protocol';
 import { pathPattern } from '@vivarium/protocol/path-pattern.ts';
 
 const FILE = 'image-map.json';
@@ -42,12 +42,12 @@ export function mapped(reference: string, ...maps: readonly ImageMap[]): string 
   return undefined;
 }
 
-/** With registry, namespace and tag (distribution/reference). */
+/** With registry, namespace and tag. A key with `*` is no reference itself: its parts are looked for by hand. */
 function fullReference(reference: string): string {
-  const plain = reference.replace(/^docker:\/\//, '');
-  const [first] = plain.split('/');
-  const hasRegistry = plain.includes('/') && /[.:]|^localhost$/.test(first!);
-  const path = hasRegistry ? plain : `docker.io/${plain.includes('/') ? plain : `library/${plain}`}`;
-  const hasTag = /[:@][^/]*$/.test(path.slice(path.lastIndexOf('/')));
-  return hasTag ? path : `${path}:latest`;
+  const ref = parseOciRef(reference);
+  if (ref) return formatOciRef(ref);
+  const [path, tag] = /^(.*?)(:[^/]*)?$/.exec(reference.replace(/^docker:\/\//, ''))!.slice(1);
+  const hasRegistry = /^[^/]*[.:][^/]*\/|^localhost\//.test(path!);
+  const full = hasRegistry ? path! : `docker.io/${path!.includes('/') ? path : `library/${path}`}`;
+  return `${full}${tag ?? ':latest'}`;
 }

@@ -3,8 +3,8 @@ import { type ErrorCode, VivError } from '@vivarium/protocol';
 import type { Cell } from '../cell/cell.ts';
 import type { Ids } from './owner.ts';
 
-/** Files up to this size are read whole and written several at a time. */
-const SMALL_BYTES = 64 * 1024;
+/** Files up to this size are read whole, and several of them are read and written at a time. */
+export const SMALL_BYTES = 64 * 1024;
 const AT_ONCE = 8;
 
 /** How a file is to be there; null: as the source has it. */
@@ -100,11 +100,10 @@ export class Placing {
       await this.#settle();
       return this.#write(path, node, node.read(), owner, mode);
     }
-    const parts: Uint8Array[] = [];
-    for await (const chunk of node.read()) parts.push(Buffer.from(chunk));
     await this.#pending.get(path);
     while (this.#pending.size >= AT_ONCE) await Promise.race(this.#pending.values());
-    const writing = this.#write(path, node, parts, owner, mode)
+    const writing = readSmall(node)
+      .then((content) => this.#write(path, node, [content], owner, mode))
       .catch((error) => {
         this.#error ??= error;
       })
@@ -166,6 +165,13 @@ export class Placing {
     await Promise.all(this.#pending.values());
     if (this.#error) throw this.#error;
   }
+}
+
+/** The content of a small file, whole. */
+export async function readSmall(node: Pick<FileNode, 'read'>): Promise<Buffer> {
+  const parts: Uint8Array[] = [];
+  for await (const chunk of node.read()) parts.push(Buffer.from(chunk));
+  return Buffer.concat(parts);
 }
 
 function parent(path: string): string {

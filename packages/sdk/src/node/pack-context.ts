@@ -3,7 +3,7 @@ import { isAbsolute, join, relative, resolve, sep } from 'node:path';
 import { type IgnoreRules, parseIgnore } from '@vivarium/protocol/ignore-rules.ts';
 import { VivError } from '@vivarium/protocol/viv-error.ts';
 import tar from 'tar-stream';
-import { packInto, type TreeProgress } from './pack-tree.ts';
+import { blocks, packInto, type TreeProgress } from './pack-tree.ts';
 
 export type PackedContext = {
   context: AsyncIterable<Uint8Array>;
@@ -48,7 +48,7 @@ export async function packContext(
     if (ownIgnore) pack.entry({ name: `${OUTSIDE}.dockerignore` }, ownIgnore);
   };
   packInto(pack, root, { skip, ...(options.onProgress && { onProgress: options.onProgress }) }, extra);
-  return { context: pack as unknown as AsyncIterable<Uint8Array>, dockerfile };
+  return { context: blocks(pack), dockerfile };
 }
 
 /** An ignored directory is looked into when an exception, or what always comes along, may lie in it. */

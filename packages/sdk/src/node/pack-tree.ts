@@ -1,4 +1,4 @@
-import { createReadStream } from 'node:fs';
+import { createReadStream, type Stats } from 'node:fs';
 import { lstat, readdir, readFile, readlink } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { VivError } from '@vivarium/protocol/viv-error.ts';
@@ -17,7 +17,7 @@ export function packTree(
 ): AsyncIterable<Uint8Array> {
   const pack = tar.pack();
   packInto(pack, path, { onProgress, owners });
-  return pack as unknown as AsyncIterable<Uint8Array>;
+  return blocks(pack);
 }
 
 export type PackOptions = {
@@ -27,6 +27,25 @@ export type PackOptions = {
   skip?: (path: string, isDirectory: boolean) => boolean;
 };
 
+/** Files that are looked at together. */
+const AHEAD = 32;
+const BLOCK_BYTES = 131_072;
+
+/** The bytes of a pack in pieces of some size: headers and small files one by one would cost more to send than to read. */
+export async function* blocks(pack: tar.Pack): AsyncGenerator<Uint8Array> {
+  let waiting: Uint8Array[] = [];
+  let bytes = 0;
+  for await (const chunk of pack as unknown as AsyncIterable<Uint8Array>) {
+    waiting.push(chunk);
+    bytes += chunk.length;
+    if (bytes < BLOCK_BYTES) continue;
+    yield waiting.length === 1 ? chunk : Buffer.concat(waiting);
+    waiting = [];
+    bytes = 0;
+  }
+  if (bytes > 0) yield Buffer.concat(waiting);
+}
+
 /** Fills a pack with a tree, then with what `last` adds, and ends it. Errors end the pack. */
 export function packInto(
   pack: tar.Pack,
@@ -35,8 +54,8 @@ export function packInto(
   last: () => Promise<void> = async () => {},
 ): void {
   const progress = { entries: 0, bytes: 0 };
-  const add = async (from: string, name: string): Promise<void> => {
-    const stat = await lstat(from);
+  const add = async (from: string, name: string, known?: Promise<Stats>): Promise<void> => {
+    const stat = await (known ?? lstat(from));
     if (skip(name, stat.isDirectory())) return;
     const header = {
       name,
@@ -47,8 +66,13 @@ export function packInto(
     };
     if (stat.isDirectory()) {
       if (name !== '') pack.entry({ ...header, name: `${name}/`, type: 'directory' });
-      for (const child of (await readdir(from)).sort())
-        await add(join(from, child), name === '' ? child : `${name}/${child}`);
+      const children = (await readdir(from)).sort();
+      for (let at = 0; at < children.length; at += AHEAD) {
+        const some = children.slice(at, at + AHEAD).map((child) => [child, lstat(join(from, child))] as const);
+        for (const [, ahead] of some) ahead.catch(() => {});
+        for (const [child, ahead] of some)
+          await add(join(from, child), name === '' ? child : `${name}/${child}`, ahead);
+      }
     } else if (stat.isSymbolicLink()) {
       pack.entry({ ...header, type: 'symlink', linkname: await readlink(from), size: 0 });
     } else if (stat.isFile()) {
