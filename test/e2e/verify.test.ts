@@ -1,53 +1,22 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { collect, type Sandbox, type Verification, type VerifyRequest } from '@vivarium/sdk';
-import { IMAGE, startTestNode, type TestNode } from '../harness/node.ts';
-import { tarOf } from '../harness/tar.ts';
-
-/** Rewards 1 when /app/answer is 42, as bash, python3 and the runner see it. */
-const GRADER = `#!/bin/bash
-cd /tests
-if python3 -m pytest -q -p no:cacheprovider test_answer.py > /logs/verifier/out.txt 2>&1; then r=1; else r=0; fi
-echo "{\\"reward\\": $r}" > /logs/verifier/reward.json
-`;
-const TEST = 'def test_answer():\n    assert open("/app/answer").read().strip() == "42"\n';
+import { collect, type Sandbox, type VerifyRequest } from '@vivarium/sdk';
+import { type GradingNode, startGradingNode } from '../harness/grading.ts';
+import { IMAGE, type TestNode } from '../harness/node.ts';
 
 let node: TestNode;
+let graded: GradingNode['graded'];
+let makeGrader: GradingNode['makeGrader'];
 before(async () => {
-  node = await startTestNode();
-  await grader('grader/answer@1', GRADER);
+  ({ node, graded, makeGrader } = await startGradingNode());
 });
 after(() => node.purge());
-
-async function grader(name: string, script: string): Promise<void> {
-  const tree = { 'tests/': '', 'tests/test.sh': { content: script, mode: 0o755 }, 'tests/test_answer.py': TEST };
-  await node.viv.images.importTar(name, tarOf(tree), { opaque: ['/tests'] });
-}
-
-/** An agent that runs these commands, and its grade. */
-async function graded(agent: string, request: Partial<VerifyRequest> = {}): Promise<Verification> {
-  const sandbox = await node.viv.sandboxes.create({ image: IMAGE });
-  try {
-    await sandbox.exec(`mkdir -p /app && ${agent}`, { throwOnError: true });
-    return await sandbox.verify({
-      command: 'bash /tests/test.sh',
-      grader: 'grader/answer@1',
-      workspace: ['/app'],
-      timeoutMs: 60_000,
-      ...request,
-    });
-  } finally {
-    await sandbox.kill();
-  }
-}
 
 const rewardOf = async (agent: string, request: Partial<VerifyRequest> = {}) =>
   (await graded(agent, request)).rewards?.reward;
 
 async function images(): Promise<string[]> {
-  const names: string[] = [];
-  for await (const { name } of node.viv.images.list({ all: true })) names.push(name);
-  return names;
+  return (await collect(node.viv.images.list({ all: true }))).map(({ name }) => name);
 }
 
 test('a right answer is rewarded, a wrong one is not, and nothing is left of the grade', async () => {
@@ -97,7 +66,7 @@ test('a state that is kept can be graded again, by other tests', async () => {
   });
   assert.deepEqual(again.rewards, { reward: 0 });
   assert.equal(again.image.name, IMAGE);
-  await grader('grader/kinder@1', 'echo 0.5 > /logs/verifier/reward.txt\n');
+  await makeGrader('grader/kinder@1', 'echo 0.5 > /logs/verifier/reward.txt\n');
   const other = await node.viv.verify({
     image: 'kept/split@1',
     command: 'sh /tests/test.sh',
@@ -207,42 +176,6 @@ test('what kills all it can reach ends neither the sandbox nor the grade', async
   assert.match(killed.rewardError!, /^missing: .*signal 9/);
 });
 
-test('cheats that take over what the grader runs with are not there when it grades, and are named', async () => {
-  const cheat = '#!/bin/dash\\necho "{\\\\"reward\\\\": 1}" > /logs/verifier/reward.json; kill -9 $PPID\\n';
-  const plant = (path: string) =>
-    `mkdir -p "$(dirname ${path})"; rm -f ${path}; printf '${cheat}' > ${path}; chmod 755 ${path}`;
-  const py = (path: string) =>
-    `mkdir -p "$(dirname ${path})"; printf 'import os\\nopen("/logs/verifier/reward.json","w").write("{\\\\"reward\\\\": 1}")\\nos._exit(0)\\n' > ${path}`;
-  const preload =
-    'printf "int geteuid(void) { __builtin_trap(); }" > /tmp/x.c && gcc -shared -o /opt/x.so /tmp/x.c && cp /opt/x.so /opt/y.so && echo /opt/x.so > /etc/ld.so.preload';
-  const moved = 'mv /usr /usr3 2> /dev/null; true';
-  for (const [agent, path] of [
-    [plant('/usr/bin/bash'), '/usr/bin/bash'],
-    [plant('/usr/bin/python3.11'), '/usr/bin/python3.11'],
-    [`rm /usr/bin/python3; ${plant('/usr/bin/python3')}`, '/usr/bin/python3'],
-    [plant('/usr/local/bin/python3'), '/usr/local/bin/python3'],
-    [py('/usr/lib/python3/dist-packages/_pytest/python.py'), '/usr/lib/python3/dist-packages/_pytest/python.py'],
-    [
-      py('/usr/local/lib/python3.11/dist-packages/pytest/__init__.py'),
-      '/usr/local/lib/python3.11/dist-packages/pytest/__init__.py',
-    ],
-    [py('/usr/lib/python3.11/ast.py'), '/usr/lib/python3.11/ast.py'],
-    [py('/usr/lib/python3/dist-packages/sitecustomize.py'), '/usr/lib/python3/dist-packages/sitecustomize.py'],
-    [preload, '/etc/ld.so.preload'],
-    [py('/tests/conftest.py'), '/tests/conftest.py'],
-    ['rm -r /usr/lib/python3.11/encodings', '/usr/lib/python3.11/encodings'],
-    [moved, null],
-  ] as const) {
-    const { rewards, rewardError, tampering } = await graded(`echo 41 > /app/answer; (${agent})`);
-    assert.deepEqual(rewards, { reward: 0 }, `${agent}: ${rewardError}`);
-    if (path !== null)
-      assert.ok(
-        tampering.some((each) => each.path.startsWith(path)),
-        `${path} is not in ${JSON.stringify(tampering)}`,
-      );
-  }
-});
-
 test('what the agent installed is there when its work is graded', async () => {
   const agent = [
     'printf "#!/bin/sh\\necho tool\\n" > /usr/bin/newtool; chmod 755 /usr/bin/newtool',
@@ -274,35 +207,6 @@ test('a task can protect files of its workspace, and gets them back', async () =
   const { leftOut } = await graded(agent, { command, protect: ['/app/**/conftest.py'], onSandbox });
   assert.equal(seen, 'answer\n');
   assert.deepEqual(leftOut, [{ path: '/app/conftest.py', change: 'added' }]);
-});
-
-test('a library the agent installed is found, one that stands for the image’s own is not', async () => {
-  const make = (dir: string, soname: string) =>
-    `printf "int seven(void) { return 7; }" > /tmp/l.c && mkdir -p ${dir} && gcc -shared -Wl,-soname,${soname} -o ${dir}/${soname} /tmp/l.c`;
-  const link =
-    'printf "int seven(void); int main(void) { return seven(); }" > /tmp/m.c && gcc -o /app/main /tmp/m.c /usr/local/lib/libseven.so.1';
-  const command = '/app/main; test $? = 7 && echo 1 > /logs/verifier/reward.txt';
-  const agent = `${make('/usr/local/lib', 'libseven.so.1')} && ${link} && ldconfig`;
-  assert.deepEqual((await graded(agent, { command })).rewards, { reward: 1 });
-  const evil = `${make('/opt/evil', 'libz.so.1')} && echo /opt/evil > /etc/ld.so.conf.d/0.conf && ldconfig && echo 41 > /app/answer`;
-  assert.deepEqual((await graded(evil)).rewards, { reward: 0 });
-  const list = 'ldconfig -p | grep -q evil || echo 1 > /logs/verifier/reward.txt';
-  assert.deepEqual((await graded(evil, { command: list })).rewards, { reward: 1 });
-});
-
-test('a state that was kept holds no cheats that take over its grader', async () => {
-  const fake = '#!/bin/sh\\necho 1 > /logs/verifier/reward.txt\\n';
-  const plant = (path: string) => `rm -f ${path}; printf "${fake}" > ${path}; chmod 755 ${path}`;
-  const agent = `${plant('/usr/local/bin/python3')}; ${plant('/usr/bin/bash')}; echo 41 > /app/answer`;
-  const first = await graded(agent, { keepSplit: 'kept/cheat@1' });
-  assert.deepEqual(first.rewards, { reward: 0 });
-  assert.ok(first.leftOut.some(({ path }) => path === '/usr/local/bin/python3'));
-  const again = await node.viv.verify({
-    image: 'kept/cheat@1',
-    command: 'bash /tests/test.sh',
-    grader: 'grader/answer@1',
-  });
-  assert.deepEqual(again.rewards, { reward: 0 });
 });
 
 test('a node that is killed while the grader runs loses neither grade nor agent', async () => {

@@ -1,9 +1,19 @@
+/** What a Python of the system looks for beside itself before it looks for its library, or finds before it. */
+const PYTHON_START = [
+  ...['/usr', '/usr/bin', '/usr/local', '/usr/local/bin', '/bin'].flatMap((directory) =>
+    ['pyvenv.cfg', 'pybuilddir.txt'].map((name) => `${directory}/${name}`),
+  ),
+  ...['/etc/python3*', '/usr/lib/python*.zip', '/usr/local/lib/python*.zip', '/usr/**/__pycache__'],
+];
+
+/** What runs or is looked up when any program starts, or any perl. */
+const SYSTEM_START = ['/etc/ld.so.preload', '/etc/nsswitch.conf', '/etc/ssl/openssl.cnf', '/etc/perl'];
+
 /** Never carried over from an agent's sandbox: answers, the grader's files and its reward, and what starts before every program. */
 export const PROTECTED: readonly string[] = [
-  '/tests',
-  '/solution',
-  '/logs/verifier',
-  '/etc/ld.so.preload',
+  ...['/tests', '/solution', '/logs/verifier'],
+  ...SYSTEM_START,
+  ...PYTHON_START,
   ...['site-packages', 'dist-packages'].flatMap((packages) =>
     ['sitecustomize.py', 'usercustomize.py', 'pytest', '_pytest', 'pluggy', 'pytest.py', 'pytest-*.dist-info'].map(
       (name) => `**/${packages}/${name}`,
@@ -34,6 +44,7 @@ export const RESTORED: readonly string[] = [
     '/usr/lib/**/*.so',
     '/usr/lib/**/*.so.*',
     '/usr/local/lib/*.so*',
+    '/usr/lib/**/gconv',
   ],
   ...['/usr/lib/python3.*', '/usr/lib/python3'],
   ...STDLIB.map((name) => `/usr/local/lib/python3.*/${name}`),

@@ -34,7 +34,12 @@ const RULES: readonly [RegExp, TamperingKind][] = [
   ],
   [/\/\.(bashrc|bash_profile|bash_login|bash_aliases|profile|zshrc|zshenv|zprofile|pam_environment)$/, 'startup'],
   [/\/(site|dist)-packages\/([^/]+\.pth|(site|user)customize(\.py|\/.*)?)$|\/pythonstartup/, 'startup'],
-  [/\/(pyvenv\.cfg|\.python-version|pip\.conf|\.npmrc|\.pypirc)$/, 'startup'],
+  [
+    /^\/etc\/(python3[^/]*|perl|nsswitch\.conf|ssl\/openssl\.cnf)(\/|$)|^\/usr(\/local)?\/lib\/python\d+\.zip$/,
+    'startup',
+  ],
+  [/\.(dist|egg)-info\/entry_points\.txt$/, 'startup'],
+  [/\/(pyvenv\.cfg|pybuilddir\.txt|\.python-version|pip\.conf|\.npmrc|\.pypirc)$/, 'startup'],
   [/^\/etc\/(gitconfig|alternatives)(\/|$)|\/\.gitconfig$|\/\.git\/(hooks\/|config$)|\/\.config\/git\//, 'startup'],
   [/\/(conftest\.py|pytest\.ini|tox\.ini|setup\.cfg|\.coveragerc|\.env|\.envrc)$/, 'startup'],
   [
@@ -43,7 +48,7 @@ const RULES: readonly [RegExp, TamperingKind][] = [
   ],
   [/^\/etc\/(cron|anacrontab|at\.)|^\/var\/spool\/(cron|at)\b/, 'scheduler'],
   [
-    /^\/etc\/(passwd|shadow|group|gshadow|subuid|subgid|sudoers|doas\.conf|login\.defs|nsswitch\.conf|hosts|resolv\.conf)-?$/,
+    /^\/etc\/(passwd|shadow|group|gshadow|subuid|subgid|sudoers|doas\.conf|login\.defs|hosts|resolv\.conf)-?$/,
     'account',
   ],
   [/^\/etc\/(pam\.d|pam\.conf|sudoers\.d|security|ssh|ssl)(\/|$)|\/\.ssh\/|^(\/usr)?\/lib\/.*\/security\//, 'account'],
