@@ -84,8 +84,8 @@ test('a state that was kept holds no cheats that take over its grader', async ()
   assert.deepEqual(again.rewards, { reward: 0 });
 });
 
-test('a replaced shell does cheat where a task lets the agent change everything: this suite can fail', async () => {
+test('a replaced shell does cheat where a task lets the agent change it: this suite can fail', async () => {
   const fake = '#!/bin/sh\\necho 1 > /logs/verifier/reward.txt\\n';
   const agent = `rm /usr/bin/bash; printf "${fake}" > /usr/bin/bash; chmod 755 /usr/bin/bash; echo 41 > /app/answer`;
-  assert.deepEqual((await graded(agent, { workspace: ['/'] })).rewards, { reward: 1 });
+  assert.deepEqual((await graded(agent, { workspace: ['/usr', '/app'] })).rewards, { reward: 1 });
 });

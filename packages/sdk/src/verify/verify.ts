@@ -19,7 +19,7 @@ export async function verifySandbox(bench: Bench, sandbox: Sandbox, request: Ver
   const began = performance.now();
   await sandbox.refresh();
   const pinned = await bench.images.get(sandbox.info.image);
-  const workspace = request.workspace ?? defaultWorkspace(pinned);
+  const workspace = workspaceOf(request, pinned);
   const resolved = { ...request, workspace, agentUser: request.agentUser ?? pinned.config.user };
   if (request.mode === 'in_place') return verifyInPlace(bench, sandbox, pinned, resolved);
   if (request.isolation === 'black_box') checkBlackBox(resolved);
@@ -53,7 +53,7 @@ export async function regrade(bench: Bench, request: RegradeRequest): Promise<Ve
   const image = await bench.images.get(request.image);
   const parent = image.parent === null ? image : await bench.images.get(image.parent).catch(() => null);
   const pinned = parent ?? { name: image.parent!, digest: image.lineage?.parent?.digest ?? '' };
-  const workspace = request.workspace ?? defaultWorkspace(image);
+  const workspace = workspaceOf(request, image);
   const resolved = { ...request, workspace, agentUser: request.agentUser ?? image.config.user };
   if (request.isolation === 'black_box') checkBlackBox(resolved);
   const state = { image: image.name, loaderCache: true, limits: request.limits, lease: undefined };
@@ -166,7 +166,9 @@ function kept({ name, digest }: Image): { image: string; digest: string } {
   return { image: name, digest };
 }
 
-function defaultWorkspace({ config }: Image): string[] {
+function workspaceOf({ workspace }: { workspace?: string[] }, { config }: Image): string[] {
+  // A pattern names what is below the root, not the root.
+  if (workspace) return workspace.map((pattern) => (/^\/+$/.test(pattern) ? '/**' : pattern));
   return config.cwd === undefined || config.cwd === '/' ? ['/root', '/home', '/workspace'] : [config.cwd];
 }
 
