@@ -52,6 +52,8 @@ LIST
 clang|sanitizer and fuzzer builds of viv-init
 git|tidy test
 buildah|images built from Dockerfiles are compared with its
+docker-registry|images of a registry are built on
+skopeo|brings images from registries
 LIST
       ;;
     bench) echo 'podman|the benchmarks compare with it' ;;
