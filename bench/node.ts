@@ -3,6 +3,7 @@
  * of its own with the shipped security defaults. Prints a table and ends with one line of JSON.
  */
 import { parseArgs } from 'node:util';
+import { type Bars, printBars } from './bars.ts';
 import { initSize } from './node/init-size.ts';
 import { churn, createLatency, execLatency } from './node/latency.ts';
 import { leaks } from './node/leaks.ts';
@@ -12,8 +13,7 @@ import { restart } from './node/restart.ts';
 import { openTestbed, type Testbed } from './node/testbed.ts';
 import { throughput } from './node/throughput.ts';
 
-/** field → [comparison, bar]. */
-const BARS: Record<string, ['<=' | '>=', number]> = {
+const BARS: Bars = {
   create_to_first_exec_ms_p50: ['<=', 30],
   create_to_first_exec_ms_p99: ['<=', 100],
   create_p99_ms_at_50: ['<=', 900],
@@ -89,7 +89,7 @@ try {
   bed.http.close();
   if (!flags.keep) await bed.stop();
 }
-printTable();
+printBars(BARS, results);
 console.log(
   JSON.stringify({
     bench: 'node',
@@ -98,14 +98,3 @@ console.log(
   }),
 );
 process.exitCode = failed.length === 0 ? 0 : 1;
-
-function printTable(): void {
-  console.log(`${'field'.padEnd(32)} ${'measured'.padStart(12)} ${'bar'.padStart(10)}  held`);
-  for (const [field, value] of Object.entries(results)) {
-    const bar = BARS[field];
-    const held = bar === undefined ? '' : (bar[0] === '<=' ? value <= bar[1] : value >= bar[1]) ? 'yes' : 'NO';
-    console.log(
-      `${field.padEnd(32)} ${value.toFixed(2).padStart(12)} ${(bar === undefined ? '' : `${bar[0]} ${bar[1]}`).padStart(10)}  ${held}`,
-    );
-  }
-}

@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { JobDirectory } from '@vivarium/eval';
@@ -100,9 +100,4 @@ async function results(path: string, least: number, child: ChildProcess): Promis
 function client(bed: CrashBed, args: string[]): ChildProcess {
   const env = { ...process.env, VIV_URL: bed.url, VIV_API_KEY: bed.key };
   return spawn(VIV, args, { env, stdio: ['ignore', 'ignore', 'inherit'] });
-}
-
-/** The pid that a node's server has now. */
-export function serverPidIn(runDir: string): number {
-  return (JSON.parse(readFileSync(join(runDir, 'server.json'), 'utf8')) as { pid: number }).pid;
 }
