@@ -55,10 +55,9 @@ export class Sandboxes implements SandboxService {
     if (before) return before;
     const { images, draining } = this.#context;
     const image = draining ? request.image : await localImage(images, request.image);
-    if (image !== request.image) {
-      const meanwhile = repeat();
-      if (meanwhile) return meanwhile;
-    }
+    // Another call with the key may have begun while this one waited, if only for a moment.
+    const meanwhile = repeat();
+    if (meanwhile) return meanwhile;
     return toSandbox((await this.#make({ ...request, image }, owner, idempotency)).row, true);
   }
 
