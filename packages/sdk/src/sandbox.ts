@@ -59,6 +59,11 @@ export class Sandbox implements AsyncDisposable {
     return this.#info;
   }
 
+  /** The same, or undefined when nothing is known yet. */
+  get known(): SandboxInfo | undefined {
+    return this.#info;
+  }
+
   get state(): SandboxState {
     return this.info.state;
   }

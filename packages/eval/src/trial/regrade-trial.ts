@@ -97,7 +97,8 @@ async function gradeStep(
   }
   const image = trialImage(sourceId, planned.trial_name, `${part}-graded`);
   const { protect: _, ...request } = gradeRequest(context, { ...options, dir: stepDir });
-  return toGrade(await context.viv.verify({ ...request, image }));
+  const before = original.step_results?.[index]?.vivarium ?? original.vivarium.verification;
+  return toGrade(await context.viv.verify({ ...request, image, loaderCache: before?.loaderCache ?? true }));
 }
 
 function agentFailure({ vivarium, exception_info }: TrialResult): AgentFailure | null {

@@ -81,6 +81,8 @@ export type VerificationDetails = {
   /** Changes outside the workspace that matter to a grade; bounded. */
   tampering: Tampering[];
   leftOut: string[];
+  /** Of verify: `regrade` passes it on. */
+  loaderCache: boolean;
   command: { outcome: string; exitCode: number | null; durationMs: number } | null;
   timings: Record<string, number>;
 };

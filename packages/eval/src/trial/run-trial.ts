@@ -65,6 +65,8 @@ class Trial {
   readonly #budget = new LogBudget();
   #workdir = '/';
   #ungraded = false;
+  /** The last verification has ended the agent's sandbox. */
+  #ended = false;
 
   constructor(context: TrialContext, run: TrialRun, record: TrialRecord) {
     this.#context = context;
@@ -101,7 +103,7 @@ class Trial {
     } finally {
       record.notes.push(...this.#budget.notes);
       // Should the node be away, the lease or the time limit ends it.
-      await sandbox.kill().catch(() => {});
+      if (!this.#ended) await sandbox.kill().catch(() => {});
     }
   }
 
@@ -126,7 +128,8 @@ class Trial {
     const record = this.#record;
     const step = this.#steps[index]!;
     const dir = step.name === null ? record.dir : join(record.dir, 'steps', step.name);
-    for (const name of ['agent', 'verifier', 'artifacts']) mkdirSync(join(dir, name), { recursive: true });
+    if (step.name !== null)
+      for (const name of ['agent', 'verifier', 'artifacts']) mkdirSync(join(dir, name), { recursive: true });
     const failureBefore = record.agentFailure;
     record.agentFailure = null;
     await this.#agent(sandbox, step, dir);
@@ -224,6 +227,7 @@ class Trial {
           : gradeState(this.#context, sandbox, options),
       ),
     );
+    this.#ended = options.last;
     record.testMs += grade.testMs;
     record.verification = grade.details;
     record.images.state = grade.state;

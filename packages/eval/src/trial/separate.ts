@@ -108,6 +108,7 @@ async function runSeparateTests(
       rewardError,
       tampering: [],
       leftOut: [],
+      loaderCache: false,
       command: { outcome: done.outcome.type, exitCode: done.exitCode, durationMs: done.durationMs },
       timings: { ...timings, runMs: done.durationMs, totalMs: performance.now() - started },
     },

@@ -121,8 +121,8 @@ export async function collectVerifierLogs(sandbox: Sandbox, dir: string, budget:
 }
 
 export function toGrade(verification: Verification): Grade {
-  const { rewards, rewardError, exec, mode, isolation, tampering, leftOut, timings, stats, state, split } =
-    verification;
+  const { rewards, rewardError, exec, mode, isolation, tampering, leftOut, loaderCache } = verification;
+  const { timings, stats, state, split } = verification;
   const testMs = exec?.durationMs ?? 0;
   return {
     rewards,
@@ -132,6 +132,7 @@ export function toGrade(verification: Verification): Grade {
       rewardError,
       // What it put there is never carried over, and the oracle's is ours.
       tampering: tampering.filter(({ path }) => !path.startsWith('/solution')).slice(0, 200),
+      loaderCache,
       leftOut: leftOut.map(({ path }) => path).slice(0, 200),
       command: exec && { outcome: exec.outcome?.type ?? 'unknown', exitCode: exec.exitCode, durationMs: testMs },
       timings,

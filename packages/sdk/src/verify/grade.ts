@@ -52,8 +52,7 @@ export async function gradeFresh(
     const env = await prepare(sandbox, state, request, isolation);
     const createMs = performance.now() - began;
     const { exec, rewards } = await runGrader(sandbox, request, { isolation, timeoutMs, env });
-    const stats = await sandbox.stats().catch(() => null);
-    await request.onSandbox?.(sandbox);
+    const [stats] = await Promise.all([sandbox.stats().catch(() => null), request.onSandbox?.(sandbox)]);
     signal?.removeEventListener('abort', onAbort);
     return { ...rewards, exec, stats, createMs, runMs: performance.now() - began - createMs };
   } catch (error) {

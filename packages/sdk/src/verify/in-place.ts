@@ -78,6 +78,7 @@ export async function verifyInPlace(
       tampering: survey.entries,
       tamperingCounts: survey.counts,
       tamperingTruncated: survey.truncated,
+      loaderCache: false,
       network: 'none',
       timings: { packMs, createMs, runMs: totalMs - packMs - createMs, totalMs },
       stats,

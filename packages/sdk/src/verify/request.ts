@@ -62,6 +62,8 @@ export type VerifyRequest = GradeRequest & {
 /** Grades a state that was kept (`keepSplit`). */
 export type RegradeRequest = GradeRequest & {
   image: string;
+  /** What the first verification said of it: false spares making the loader's cache anew. Default true. */
+  loaderCache?: boolean;
   /** Paths the agent is expected to change: with `black_box` they must have been the same when the state was kept. */
   workspace?: string[];
 };
@@ -87,6 +89,8 @@ export type Verification = {
   tampering: Tampering[];
   tamperingCounts: Record<string, number>;
   tamperingTruncated: boolean;
+  /** Was the loader's cache made anew, since libraries may have changed? `viv.verify` takes it. */
+  loaderCache: boolean;
   network: 'none';
   timings: { packMs: number; createMs: number; runMs: number; totalMs: number };
   /** Of the sandbox that graded, at its end. */

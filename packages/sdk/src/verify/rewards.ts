@@ -19,9 +19,11 @@ export type Rewards = { rewards: Record<string, number>; rewardError: null } | {
  */
 export async function readRewards(files: Files, paths: { json?: string; text?: string } = {}): Promise<Rewards> {
   const { json = REWARD_JSON, text = REWARD_TEXT } = paths;
-  const inJson = await readBounded(files, json, JSON_BYTES_MAX);
+  const [inJson, inText] = await Promise.all([
+    readBounded(files, json, JSON_BYTES_MAX),
+    readBounded(files, text, TEXT_BYTES_MAX),
+  ]);
   if (inJson !== null) return typeof inJson === 'string' ? parseRewardJson(inJson) : inJson;
-  const inText = await readBounded(files, text, TEXT_BYTES_MAX);
   if (inText !== null) return typeof inText === 'string' ? parseRewardText(inText) : inText;
   return error('missing', `the grader wrote neither ${json} nor ${text}`);
 }

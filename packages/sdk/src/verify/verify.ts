@@ -17,8 +17,7 @@ const PACK_TTL_S = 3600;
 /** Grades what an agent left in its sandbox: docs/verification.md. */
 export async function verifySandbox(bench: Bench, sandbox: Sandbox, request: VerifyRequest): Promise<Verification> {
   const began = performance.now();
-  await sandbox.refresh();
-  const pinned = await bench.images.get(sandbox.info.image);
+  const pinned = await pinnedImage(bench, sandbox);
   const workspace = workspaceOf(request, pinned);
   const resolved = { ...request, workspace, agentUser: request.agentUser ?? pinned.config.user };
   if (request.mode === 'in_place') return verifyInPlace(bench, sandbox, pinned, resolved);
@@ -43,8 +42,16 @@ export async function verifySandbox(bench: Bench, sandbox: Sandbox, request: Ver
       timings: { packMs, totalMs: performance.now() - began },
     });
   } finally {
-    await taken.dispose();
+    await Promise.all([taken.left, taken.dispose()]);
   }
+}
+
+/** Its image never changes, so what is known of the sandbox already is asked about while it is looked at anew. */
+async function pinnedImage(bench: Bench, sandbox: Sandbox): Promise<Image> {
+  const known = sandbox.known?.image;
+  if (known === undefined) return bench.images.get((await sandbox.refresh()).info.image);
+  const [pinned] = await Promise.all([bench.images.get(known), sandbox.refresh()]);
+  return pinned;
 }
 
 /** Grades a state that an earlier verification kept; the agent does not run. */
@@ -56,7 +63,12 @@ export async function regrade(bench: Bench, request: RegradeRequest): Promise<Ve
   const workspace = workspaceOf(request, image);
   const resolved = { ...request, workspace, agentUser: request.agentUser ?? image.config.user };
   if (request.isolation === 'black_box') checkBlackBox(resolved);
-  const state = { image: image.name, loaderCache: true, limits: request.limits, lease: undefined };
+  const state = {
+    image: image.name,
+    loaderCache: request.loaderCache ?? true,
+    limits: request.limits,
+    lease: undefined,
+  };
   const graded = await gradeFresh(bench, state, resolved);
   return verification(graded, {
     request: resolved,
@@ -70,7 +82,8 @@ export async function regrade(bench: Bench, request: RegradeRequest): Promise<Ve
   });
 }
 
-type Taken = { report: PackReport; split: Image; survey: Survey; dispose(): Promise<void> };
+/** `left`: the agent's sandbox runs, waits or has ended, as it should afterwards. */
+type Taken = { report: PackReport; split: Image; survey: Survey; left: Promise<void>; dispose(): Promise<void> };
 
 /** Freezes the sandbox, so that none of its processes runs again before its state is an image, and lists what it changed. */
 async function takeState(
@@ -107,12 +120,11 @@ async function takeState(
       surveyChanges(sandbox, request.workspace, request.onChange),
     ]);
     if (report.split === null) throw new VivError('internal', 'the pack made no second image');
-    return { report, split: report.split.image, survey, dispose };
+    const left = leave(sandbox, ran, request.afterwards ?? 'resume');
+    return { report, split: report.split.image, survey, left, dispose };
   } catch (error) {
-    await dispose();
+    await Promise.all([leave(sandbox, ran, request.afterwards ?? 'resume'), dispose()]);
     throw error;
-  } finally {
-    await leave(sandbox, ran, request.afterwards ?? 'resume');
   }
 }
 
@@ -137,7 +149,7 @@ async function leave(sandbox: Sandbox, ran: boolean, afterwards: 'resume' | 'pau
 export function verification(
   graded: Graded,
   facts: Pick<Verification, 'leftOut' | 'leftOutEntries' | 'state' | 'split'> & {
-    request: VerifyRequest;
+    request: VerifyRequest & Pick<RegradeRequest, 'loaderCache'>;
     pinned: { name: string; digest: string };
     survey: Survey | null;
     timings: { packMs: number; totalMs: number };
@@ -156,6 +168,7 @@ export function verification(
     tampering: survey?.entries ?? [],
     tamperingCounts: survey?.counts ?? {},
     tamperingTruncated: survey?.truncated ?? false,
+    loaderCache: survey?.loaderCache ?? request.loaderCache ?? true,
     network: 'none',
     timings: { ...timings, createMs, runMs },
     stats,
