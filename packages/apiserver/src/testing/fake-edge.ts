@@ -29,7 +29,7 @@ export class FakeEdge implements Edge {
   readonly leases = new FakeLeases();
   readonly images = new FakeImages();
   readonly builds: BuildService = {
-    async *build() {
+    build() {
       throw new VivError('unsupported', 'no builds here');
     },
     prune: async () => ({ removed: [], bytes: 0 }),

@@ -89,6 +89,7 @@ export function evalKey(config: JobConfig): string {
   return [agent!.name, agent!.model_name?.split('/').at(-1), dataset].filter((part) => part).join('__');
 }
 
+/** How many trials had each outcome; outcomes that none had are left out. */
 export function countOutcomes(results: readonly TrialResult[]): Partial<Record<TrialOutcome, number>> {
   const counts: Partial<Record<TrialOutcome, number>> = {};
   for (const outcome of TRIAL_OUTCOMES) {

@@ -26,6 +26,7 @@ export function summaryLines(result: JobResult): string[] {
   return lines;
 }
 
+/** A reward as the tables show it. */
 export function formatScore(score: number): string {
   return Number(score.toFixed(3)).toString();
 }
