@@ -8,6 +8,7 @@ import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import { down, liveRecord, nodePaths, up } from '@vivarium/node';
+import { localConnection } from '@vivarium/sdk/node/local-connection.ts';
 import { call } from '../harness/http.ts';
 import { IMAGE, runViv, startTestNode, type TestNode } from '../harness/node.ts';
 
@@ -33,6 +34,11 @@ describe('a node that runs', () => {
   test('the first key is for root only', () => {
     assert.equal(statSync(node.paths.firstKey).mode & 0o777, 0o600);
     assert.match(node.key, /^viv_[0-9a-f]{40}$/);
+  });
+
+  test('a command on this machine finds it by its state directory, whatever its port', () => {
+    const env = { VIV_STATE_DIR: node.paths.stateDir };
+    assert.deepEqual(localConnection({}, env, '/nonexistent'), { url: node.url, apiKey: node.key });
   });
 
   test('its mounts do not show on the host', () => {

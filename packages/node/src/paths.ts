@@ -34,6 +34,8 @@ export function nodePaths(stateDir: string) {
     logDir: join(state, 'log'),
     keyDir: join(state, 'keys'),
     firstKey: join(state, 'keys/first.key'),
+    /** Where it listens, for commands on this machine (sdk/node/local-connection.ts). */
+    url: join(state, 'keys/url'),
     keyDatabase: join(state, 'keys/keys.db'),
     scratchImage: join(state, 'scratch.btrfs'),
   };

@@ -7,7 +7,7 @@
  *
  * It may be killed at any moment: everything it promised is on disk, everything it started lives on or is swept.
  */
-import { closeSync, writeSync } from 'node:fs';
+import { closeSync, renameSync, writeFileSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { VivError } from '@vivarium/protocol';
 import pino, { type Logger } from 'pino';
@@ -48,6 +48,7 @@ async function serve({ paths }: ServerOptions): Promise<void> {
     return tellFailure(thrown);
   }
   writeRecord(paths.serverRecord, { url: node.url, revive: options.detached ? revival(options, node.url) : undefined });
+  writeUrl(paths.url, node.url);
   dropRecord(paths.startingRecord);
   keepHolder(paths);
   let stopping = false;
@@ -69,6 +70,12 @@ async function serve({ paths }: ServerOptions): Promise<void> {
   process.on('SIGUSR2', () => stop('SIGUSR2', node.closeAndEnd, END_ALL_MS));
   log.info({ url: node.url, stateDir: paths.stateDir, runDir: paths.runDir, node: process.version }, 'ready');
   tell({ status: 'ready', url: node.url });
+}
+
+/** Whole or not at all: a command may read it at any moment. */
+function writeUrl(file: string, url: string): void {
+  writeFileSync(`${file}.new`, `${url}\n`, { mode: 0o600 });
+  renameSync(`${file}.new`, file);
 }
 
 /** The same server again, on the address it has now. It gives way to one that is starting already. */
