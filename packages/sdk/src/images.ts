@@ -63,6 +63,18 @@ export class Images {
     });
   }
 
+  /** Does `work`; where that fails because the base image is not there yet, makes it and does `work` again. */
+  async withBase<T>(work: () => Promise<T>, options: ImportOptions = {}): Promise<T> {
+    try {
+      return await work();
+    } catch (error) {
+      const missing = error instanceof VivError && error.code === 'image_not_found' && error.details.image;
+      if (missing !== BASE_IMAGE) throw error;
+      await this.ensureBase(options);
+      return work();
+    }
+  }
+
   /** Makes an image on the node; resolves when it can be used. A failed import leaves nothing. */
   async import(request: ImportRequest, options: ImportOptions = {}): Promise<Image> {
     const headers = { 'content-type': 'application/json' };

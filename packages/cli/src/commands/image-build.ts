@@ -5,6 +5,7 @@ import { type Command, Option } from 'commander';
 import { bad } from '../complaint.ts';
 import type { ConnectionOptions } from '../connection.ts';
 import { note, print, printJson } from '../console.ts';
+import { withBaseShown } from '../creation.ts';
 import { withServer } from '../one.ts';
 import { collectEnv, collectPair, formatBytes, parseCount, parseMiB, parseNumber, parseSeconds } from '../units.ts';
 
@@ -74,14 +75,16 @@ async function build(viv: Vivarium, directory: string, flags: BuildFlags): Promi
     abort.abort(new VivError('build_failed', 'interrupted', { hint: 'Complete steps are kept.' })),
   );
   const show = flags.quiet ? () => {} : shown();
-  try {
-    return await viv.images.build({
+  const make = async () =>
+    viv.images.build({
       name,
       ...(await packContext(directory, { dockerfile: flags.file })),
       ...options(flags),
       signal: abort.signal,
       onProgress: show,
     });
+  try {
+    return await withBaseShown(viv, make, flags.quiet, abort.signal);
   } catch (error) {
     const output = error instanceof VivError ? error.details.output : undefined;
     if (flags.quiet && typeof output === 'string' && output !== '') note(output.trimEnd());

@@ -4,7 +4,7 @@ import type { JobConfig } from '../job/config.ts';
 import type { JobLease } from '../job/lease.ts';
 import type { Task, TaskEnvironment } from '../task/index.ts';
 import { checksumOf, readTree } from '../task/tree.ts';
-import { buildImage } from './build-image.ts';
+import { baseProgress, buildImage } from './build-image.ts';
 import { FileTree } from './file-tree.ts';
 import { shortDigest, slug } from './image-name.ts';
 import { stepsOf, type TrialStep } from './steps.ts';
@@ -122,7 +122,7 @@ export class TaskImages {
 
   async #environmentImage(task: Task, environment: TaskEnvironment): Promise<Image> {
     if (environment.kind === 'image' && !(this.#job.environment.force_build && environment.context !== null))
-      return this.#existing(environment.ref);
+      return this.#existing(task, environment.ref);
     return this.#build(
       task,
       environment,
@@ -131,9 +131,10 @@ export class TaskImages {
   }
 
   /** By the map, else as it is named: an image of ours, or an OCI reference that the node imports. */
-  async #existing(ref: string): Promise<Image> {
+  async #existing(task: Task, ref: string): Promise<Image> {
     const name = this.#job.vivarium.map[ref] ?? ref;
-    if (isImageName(name)) return this.#viv.images.get(name);
+    const progress = baseProgress(this.#signal, (text) => this.#onOutput(task, text));
+    if (isImageName(name)) return this.#viv.images.withBase(() => this.#viv.images.get(name), progress);
     const labels = { 'viv.job': this.#job.vivarium.id, 'viv.role': 'prepare' };
     await using sandbox = await this.#lease.create({ image: name, labels }, { signal: this.#signal });
     return await this.#viv.images.get(sandbox.info.image);
