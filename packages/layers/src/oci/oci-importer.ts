@@ -1,4 +1,3 @@
-import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Image, type ImageConfig, VivError } from '@vivarium/protocol';
 import type { ImageMaker } from '../image-maker.ts';
@@ -7,15 +6,12 @@ import type { LayerRecord } from '../manifest.ts';
 import type { Report } from '../progress.ts';
 import type { Semaphore } from '../semaphore.ts';
 import type { ImageFiles } from './blobs.ts';
+import { foundationLayer, needsFoundation } from './foundation.ts';
 import { imageParts } from './image-parts.ts';
 import { LayerConverter } from './layer/converter.ts';
 import { imageConfigOf } from './oci-config.ts';
-import { chainOf, OciLayers, type OciLayersParts, type Ready } from './oci-layers.ts';
+import { chainOf, OciLayers, type OciLayersParts, type Ready, type Work } from './oci-layers.ts';
 import { refusing } from './refusal-error.ts';
-
-/** An archive of two zero blocks, and its SHA-256. */
-const EMPTY_BYTES = 1024;
-const EMPTY_DIFF_ID = 'sha256:5f70bf18a086007016e948b04aed3b82103a36bea41755b6cddfaf10ace3c6ef';
 
 export type OciImporterParts = OciLayersParts & {
   maker: ImageMaker;
@@ -28,14 +24,9 @@ export interface OciSource {
   fetch(context: FetchContext): Promise<ImageFiles>;
 }
 
-export type FetchContext = {
-  /** Removed when the import ends. */
-  directory: string;
-  converter: LayerConverter;
+export type FetchContext = Work & {
   /** Which of these layers (digests of blobs, lowest first) need no blob, since they are here. */
   knownBlobs(digests: readonly string[]): ReadonlySet<string>;
-  report: Report;
-  signal: AbortSignal;
 };
 
 export type OciPlan = {
@@ -71,7 +62,7 @@ export class OciImporter {
             report,
             signal,
           });
-          return await this.#make(plan, files, converter, directory, report, signal);
+          return await this.#make(plan, files, { directory, converter, report, signal });
         } finally {
           converter.close();
         }
@@ -81,20 +72,18 @@ export class OciImporter {
     );
   }
 
-  async #make(
-    plan: OciPlan,
-    files: ImageFiles,
-    converter: LayerConverter,
-    directory: string,
-    report: Report,
-    signal: AbortSignal,
-  ): Promise<Image> {
+  async #make(plan: OciPlan, files: ImageFiles, work: Work): Promise<Image> {
+    const { directory, report, signal } = work;
     const parts = refusing(() => imageParts(files, plan.ref));
     const { config, warnings } = imageConfigOf(parts.config);
     for (const warning of warnings) report('config', warning);
     const { layers } = parts;
     const ready: Ready[] = [];
     const releases: (() => void)[] = [];
+    const hold = (made: Ready, where: 'push' | 'unshift') => {
+      ready[where](made);
+      releases.push(this.#parts.mounts.hold([made.record.digest]));
+    };
     let chainId: string | null = null;
     try {
       for (const [index, layer] of layers.entries()) {
@@ -107,12 +96,11 @@ export class OciImporter {
           file: join(directory, `layer-${index}`),
           at: `${index + 1} of ${layers.length}`,
         };
-        const made = await this.#layers.ready(one, converter, report, signal);
-        if (!made) continue;
-        ready.push(made);
-        releases.push(this.#parts.mounts.hold([made.record.digest]));
+        const made = await this.#layers.ready(one, work);
+        if (made) hold(made, 'push');
       }
-      if (ready.length === 0) ready.push(await this.#empty(converter, directory, report, signal));
+      const foundation = await this.#foundation(ready, work);
+      if (foundation) hold(foundation, 'unshift');
       return await this.#parts.changing.run(async () => {
         signal.throwIfAborted();
         this.#layers.requireThere(ready);
@@ -128,15 +116,15 @@ export class OciImporter {
     }
   }
 
-  /** For an image that has no files: an image of ours has a layer at least. */
-  async #empty(converter: LayerConverter, directory: string, report: Report, signal: AbortSignal): Promise<Ready> {
-    const path = join(directory, 'nothing');
-    writeFileSync(path, Buffer.alloc(EMPTY_BYTES));
-    const blob = { path, offset: 0, size: EMPTY_BYTES };
-    const layer = { blob, digest: null, sizeBytes: null, diffId: EMPTY_DIFF_ID, createdBy: 'oci' };
-    const file = join(directory, 'layer-nothing');
-    const one = { layer, chainId: EMPTY_DIFF_ID, lower: [], file, at: 'no layer', evenIfEmpty: true };
-    return (await this.#layers.ready(one, converter, report, signal))!;
+  /** A layer of mount points below the others, where they lack them. */
+  async #foundation(ready: readonly Ready[], work: Work): Promise<Ready | null> {
+    const { mounts } = this.#parts;
+    const digests = ready.map(({ record }) => record.digest);
+    await mounts.ensure(digests);
+    if (!needsFoundation(digests.map((digest) => mounts.path(digest)))) return null;
+    const layer = foundationLayer(work.directory);
+    const file = join(work.directory, 'layer-foundation');
+    return this.#layers.ready({ layer, chainId: layer.diffId, lower: [], file, at: 'mount points' }, work);
   }
 
   async #register(plan: OciPlan, config: ImageConfig, ready: readonly Ready[]): Promise<Image> {

@@ -19,8 +19,10 @@ export type OneLayer = {
   lower: readonly string[];
   file: string;
   at: string;
-  evenIfEmpty?: boolean;
 };
+
+/** What one import works with. `directory` is removed when it ends. */
+export type Work = { directory: string; converter: LayerConverter; report: Report; signal: AbortSignal };
 
 /** A layer that is there, and whether an import that is under way made it. */
 export type Ready = { record: LayerRecord; isNew: boolean };
@@ -38,8 +40,9 @@ export class OciLayers {
   }
 
   /** Null: the layer changes nothing. */
-  async ready(one: OneLayer, converter: LayerConverter, report: Report, signal: AbortSignal): Promise<Ready | null> {
+  async ready(one: OneLayer, work: Work): Promise<Ready | null> {
     const { layer, at } = one;
+    const { report, signal } = work;
     for (;;) {
       const there = await this.#find(one);
       if (there) {
@@ -52,7 +55,9 @@ export class OciLayers {
       await other.catch(() => {});
       signal.throwIfAborted();
     }
-    return this.#convert(one, converter, report, signal);
+    const converting = this.#convert(one, work).finally(() => this.#converting.delete(layer.diffId));
+    this.#converting.set(layer.diffId, converting);
+    return converting;
   }
 
   async #find({ layer, chainId }: OneLayer): Promise<Ready | undefined> {
@@ -66,7 +71,7 @@ export class OciLayers {
     return good ? { record, isNew: false } : undefined;
   }
 
-  async #convert(one: OneLayer, converter: LayerConverter, report: Report, signal: AbortSignal): Promise<Ready | null> {
+  async #convert(one: OneLayer, { converter, report, signal }: Work): Promise<Ready | null> {
     const { layer, chainId, lower, file, at } = one;
     const { mounts, files, now } = this.#parts;
     if (!layer.blob)
@@ -81,27 +86,20 @@ export class OciLayers {
       bounds: BOUNDS,
       lower: lower.map((digest) => mounts.path(digest)),
       file,
-      evenIfEmpty: one.evenIfEmpty ?? false,
     };
-    const converting = mounts.ensure(lower).then(() => converter.convert(job, signal));
-    this.#converting.set(layer.diffId, converting);
-    try {
-      const converted = await converting;
-      tell(converted, at, report);
-      if (!converted.layer) return null;
-      const { digest } = converted.layer;
-      const isNew = !files.isKnownGood(digest);
-      const { sizeBytes } = await files.admit(file, digest);
-      const blob =
-        layer.digest === null ? null : { digest: layer.digest, sizeBytes: layer.sizeBytes ?? layer.blob.size };
-      const oci = { diffId: layer.diffId, chainId: converted.usesLower ? chainId : null, blob };
-      const createdAt = now().toISOString();
-      const record: LayerRecord = { digest, sizeBytes, createdBy: layer.createdBy, createdAt, format: 'erofs', oci };
-      if (isNew) this.#fresh.add(record);
-      return { record, isNew };
-    } finally {
-      this.#converting.delete(layer.diffId);
-    }
+    await mounts.ensure(lower);
+    const converted = await converter.convert(job, signal);
+    tell(converted, at, report);
+    if (!converted.layer) return null;
+    const { digest } = converted.layer;
+    const isNew = !files.isKnownGood(digest);
+    const { sizeBytes } = await files.admit(file, digest);
+    const blob = layer.digest === null ? null : { digest: layer.digest, sizeBytes: layer.sizeBytes ?? layer.blob.size };
+    const oci = { diffId: layer.diffId, chainId: converted.usesLower ? chainId : null, blob };
+    const createdAt = now().toISOString();
+    const record: LayerRecord = { digest, sizeBytes, createdBy: layer.createdBy, createdAt, format: 'erofs', oci };
+    if (isNew) this.#fresh.add(record);
+    return { record, isNew };
   }
 
   /** Which of these layers of an image (digests of blobs, lowest first) would be found. */

@@ -1,7 +1,6 @@
 import { rmSync, statfsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { type Written, writeImage } from '../../erofs/image-file.ts';
-import type { Inode } from '../../erofs/inode.ts';
 import { type FileRange, RangeReader } from '../file-range.ts';
 import { Refusal } from '../refusal.ts';
 import { type BlobCheck, unpackBlob } from './blob.ts';
@@ -16,8 +15,6 @@ export type ConvertJob = {
   lower: readonly string[];
   /** Where the layer is written: a name for a new file. */
   file: string;
-  /** Also a layer that changes nothing is written. */
-  evenIfEmpty: boolean;
 };
 
 export type Converted = {
@@ -29,24 +26,14 @@ export type Converted = {
   notes: LayerNotes;
 };
 
-const EMPTY: Inode = {
-  mode: 0o040755,
-  uid: 0,
-  gid: 0,
-  mtimeNs: 0n,
-  xattrs: [],
-  content: { type: 'directory', entries: [] },
-};
-
 /** Makes a layer of ours out of one of an OCI image. Throws Refusal; errors of the file system as they are (ENOSPC: no room). */
-export async function convertLayer({ blob, check, bounds, lower, file, evenIfEmpty }: ConvertJob): Promise<Converted> {
+export async function convertLayer({ blob, check, bounds, lower, file }: ConvertJob): Promise<Converted> {
   const spool = join(dirname(file), 'spool');
   try {
     const archive = await unpackBlob(blob, check, spool);
     const reader = new RangeReader(archive);
     try {
-      const { root: changes, usesLower, entries, notes } = readLayer(reader, lower, bounds);
-      const root = changes ?? (evenIfEmpty ? EMPTY : null);
+      const { root, usesLower, entries, notes } = readLayer(reader, lower, bounds);
       return { layer: root && writeImage(root, file, (bytes) => admit(bytes, check, file)), usesLower, entries, notes };
     } finally {
       reader.close();

@@ -67,6 +67,7 @@ export class LayerTree {
 
   #inode(directory: DirectoryNode): Inode {
     const { children, deleted } = directory;
+    if (directory.parent === null && directory.opaque) this.#deleteAll(directory);
     const entries: Entry[] = [];
     for (const [name, child] of children) {
       if (isDirectory(child) && deleted.has(name)) child.opaque = true;
@@ -81,6 +82,13 @@ export class LayerTree {
     const metadata = directory.own ?? this.#implied(directory);
     const xattrs = directory.opaque ? [...metadata.xattrs, OPAQUE] : metadata.xattrs;
     return { ...metadata, xattrs, content: { type: 'directory', entries } };
+  }
+
+  /** The root can't be opaque (it is no name in a directory): what lies below is deleted by name. */
+  #deleteAll(root: DirectoryNode): void {
+    root.opaque = false;
+    this.usesLower = true;
+    for (const name of this.#lowerOf(root).names()) root.deleted.add(name.toString('latin1'));
   }
 
   /** A directory that is not named in the archive stays as it is below. */

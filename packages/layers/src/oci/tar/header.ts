@@ -58,7 +58,8 @@ function base256(field: Buffer): number {
 
 /** The sum of all bytes, those of the checksum itself taken for blanks; old programs added signed bytes. */
 function requireChecksum(block: Buffer, at: number): void {
-  const stated = number(block, 148, 156);
+  const digits = block.toString('latin1', 148, 156).replace(/\0.*$/s, '').trim();
+  const stated = /^[0-7]+$/.test(digits) ? Number.parseInt(digits, 8) : -1;
   let unsigned = 0;
   let signed = 0;
   for (let i = 0; i < BLOCK; i++) {
