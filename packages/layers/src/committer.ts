@@ -70,6 +70,7 @@ export class Committer {
       exclude,
       protect: split?.protect ?? null,
       restore: split?.restore ?? [],
+      closed: split?.closed ?? [],
       except: split?.except ?? [],
       programs: split?.programs ?? [],
       only: split?.only ?? null,

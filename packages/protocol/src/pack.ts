@@ -45,7 +45,8 @@ export const PackRequest = z
         restore: globs(
           'Paths that are as the sandbox’s image has them where it has them; what the sandbox added there stays',
         ),
-        except: globs('Never put back by `restore`, never left out by `programs`'),
+        closed: globs('Paths where nothing that the sandbox added stays; what it changed there is for `restore`'),
+        except: globs('Never put back by `restore`, never left out by `closed` and `programs`'),
         programs: z
           .array(z.string().startsWith('/').max(1024))
           .max(64)

@@ -17,6 +17,7 @@ export type PackJob = {
   /** Protected paths of a second image; null: there is none. */
   protect: readonly string[] | null;
   restore: readonly string[];
+  closed: readonly string[];
   except: readonly string[];
   programs: readonly string[];
   only: readonly string[] | null;

@@ -127,3 +127,31 @@ test('an added program that hides one of the image stays out, also behind a link
   const excepted = await shown(t, change, { protect: [], programs, except: ['/usr/local/bin/sh'] });
   assert.ok(excepted.includes('usr/local/bin/sh agent'));
 });
+
+test('nothing that was added stays where a path is closed, also behind a link, but for exceptions', async (t) => {
+  const closed = ['/usr/lib/deep', '/opt/*/start', '*.pth'];
+  const change = (at: (path: string) => string) => {
+    writeFileSync(at('usr/lib/deep/x.so'), 'agent');
+    mkdirSync(at('usr/lib/deep/x'));
+    writeFileSync(at('usr/lib/deep/x/init'), 'agent');
+    writeFileSync(at('usr/lib/new'), 'agent');
+    writeFileSync(at('app/a.pth'), 'agent');
+    mkdirSync(at('srv/start'));
+    mkdirSync(at('opt/b'), { recursive: true });
+    writeFileSync(at('opt/b/other'), 'agent');
+    symlinkSync('../srv', at('opt/a'));
+    symlinkSync('../../srv/start', at('opt/b/start'));
+  };
+  const rest = ['app/main image', 'opt/b/other agent', 'srv/data image', 'usr/bin/cat image', 'usr/bin/sh image'];
+  const kept = [...rest, 'usr/lib/new agent', 'usr/lib/readme image'];
+  const lines = await shown(t, change, { protect: [], restore: ['/usr/lib/deep'], closed });
+  assert.deepEqual(lines, [...kept, 'usr/lib/deep/x.so image'].sort());
+  const excepted = await shown(t, change, {
+    protect: [],
+    restore: ['/usr/lib/deep'],
+    closed,
+    except: ['/usr/lib/deep', '/app'],
+  });
+  const more = ['app/a.pth agent', 'usr/lib/deep/x.so agent', 'usr/lib/deep/x/init agent'];
+  assert.deepEqual(excepted, [...kept, ...more].sort());
+});

@@ -12,6 +12,8 @@ export type Lists = {
   protect: readonly string[];
   /** As the image has them in the split image where it has them, but for `except`. */
   restore: readonly string[];
+  /** Nothing that was added there is in the split image, but for `except`. */
+  closed: readonly string[];
   except: readonly string[];
   /** Directories of programs in the order of their search: see programs.ts. */
   programs: readonly string[];
@@ -27,6 +29,7 @@ export type Trail = {
   readonly suspicious: GlobState;
   readonly protect: GlobState;
   readonly restore: GlobState;
+  readonly closed: GlobState;
   readonly except: GlobState;
   readonly only: GlobState;
   readonly kept: boolean;
@@ -35,6 +38,7 @@ export type Trail = {
   readonly removed: number | undefined;
   readonly protected: boolean;
   readonly restored: boolean;
+  readonly isClosed: boolean;
   readonly excepted: boolean;
   readonly chosen: boolean;
 };
@@ -55,6 +59,7 @@ export class Verdicts {
   /** Patterns of protected paths, for what lies above them. */
   readonly protect: GlobSet;
   readonly restore: GlobSet;
+  readonly closed: GlobSet;
   readonly #except: GlobSet;
   readonly #only: GlobSet;
   readonly #removed: Tally;
@@ -66,7 +71,7 @@ export class Verdicts {
   readonly #ruleOf: readonly Rule[];
   readonly #suspicionOf: readonly Rule[];
 
-  constructor({ scrub, keep, exclude, protect, restore, except, only }: Lists) {
+  constructor({ scrub, keep, exclude, protect, restore, closed, except, only }: Lists) {
     const [removed, suspicious] = scrub ? [REMOVED, SUSPICIOUS] : [[], []];
     this.#ruleOf = perGlob(removed);
     this.#suspicionOf = perGlob(suspicious);
@@ -75,6 +80,7 @@ export class Verdicts {
     this.suspicious = new Tally(this.#suspicionOf);
     this.protect = new GlobSet(protect);
     this.restore = new GlobSet(restore);
+    this.closed = new GlobSet(closed);
     this.#except = new GlobSet(except);
     this.#only = new GlobSet(only ?? []);
     this.#keep = new GlobSet(keep);
@@ -88,6 +94,7 @@ export class Verdicts {
       suspicious: this.#suspicious.start,
       protect: this.protect.start,
       restore: this.restore.start,
+      closed: this.closed.start,
       except: this.#except.start,
       only: this.#only.start,
       kept: false,
@@ -95,6 +102,7 @@ export class Verdicts {
       removed: undefined,
       protected: false,
       restored: false,
+      isClosed: false,
       excepted: false,
       chosen: only === null,
     };
@@ -113,6 +121,7 @@ export class Verdicts {
     const suspicious = this.#suspicious.step(trail.suspicious, name);
     const protect = this.protect.step(trail.protect, name);
     const restore = this.restore.step(trail.restore, name);
+    const closed = this.closed.step(trail.closed, name);
     const except = this.#except.step(trail.except, name);
     const only = this.#only.step(trail.only, name);
     const suspicion = suspicious.matches.find((n) => applies(this.#suspicionOf[n]!, judged));
@@ -124,6 +133,7 @@ export class Verdicts {
       suspicious: suspicious.state,
       protect: protect.state,
       restore: restore.state,
+      closed: closed.state,
       except: except.state,
       only: only.state,
       kept: trail.kept || keep.matches.length > 0,
@@ -131,6 +141,7 @@ export class Verdicts {
       removed: trail.removed ?? rules.matches.find((n) => applies(this.#ruleOf[n]!, judged)),
       protected: trail.protected || protect.matches.length > 0,
       restored: trail.restored || restore.matches.length > 0,
+      isClosed: trail.isClosed || closed.matches.length > 0,
       excepted: trail.excepted || except.matches.length > 0,
       chosen: trail.chosen || only.matches.length > 0,
     };
@@ -139,7 +150,7 @@ export class Verdicts {
   /** Is a change on this trail in the split image too? */
   carries(trail: Trail, change: PackLeftOut['change']): boolean {
     if (trail.protected || !trail.chosen) return false;
-    return change === 'added' || !trail.restored || trail.excepted;
+    return trail.excepted || !(change === 'added' ? trail.isClosed : trail.restored);
   }
 
   /** Is a change on this trail left out of all images? Then it is counted. A deletion is no residue: rules leave it. */

@@ -207,11 +207,13 @@ class Walk {
 
   /**
    * Stands it where protected paths lie below? Then the split image has there what the image has: in a directory of the image that became
-   * something else, and behind a link that leads such a path elsewhere.
+   * something else, and behind a link that leads such a path, or a closed one, elsewhere.
    */
   #isInTheWay(place: Place, name: Buffer, { stat, lower, trail }: Seen): boolean {
     const leads = this.#verdicts.protect.leadsOn(trail.protect);
     if (leads === 'named' || (leads === 'wild' && (stat.isSymbolicLink() || lower?.stat.isDirectory()))) return true;
+    const { closed } = this.#verdicts;
+    if (!trail.excepted && stat.isSymbolicLink() && closed.leadsOn(trail.closed)) return true;
     return lower?.stat.isDirectory() === true && this.#restored(place, name, lower, trail) !== null;
   }
 

@@ -7,7 +7,14 @@ const PYTHON_START = [
 ];
 
 /** What runs or is looked up when any program starts, or any perl. */
-const SYSTEM_START = ['/etc/ld.so.preload', '/etc/nsswitch.conf', '/etc/ssl/openssl.cnf', '/etc/perl'];
+const SYSTEM_START = [
+  '/etc/ld.so.preload',
+  '/etc/ld-musl-*.path',
+  '/etc/sudo.conf',
+  '/etc/nsswitch.conf',
+  '/etc/ssl/openssl.cnf',
+  '/etc/perl',
+];
 
 /** Never carried over from an agent's sandbox: answers, the grader's files and its reward, and what starts before every program. */
 export const PROTECTED: readonly string[] = [
@@ -27,9 +34,9 @@ const STDLIB = [
 ];
 
 /**
- * Where the image's own files are put back: programs, the loader and shared libraries, Python's standard library and
- * Debian's packages of it. What the agent
- * added there stays, as packages it installed do.
+ * Where the image's own files are put back: programs and all they are made of (the loader, shared libraries, standard libraries and
+ * Debian's packages of them, headers, parts of compilers), and what runs as root when one user becomes another. What the agent
+ * added there stays, as packages it installed do, but for what is `CLOSED`.
  */
 export const RESTORED: readonly string[] = [
   ...['/bin', '/sbin', '/usr/bin', '/usr/sbin', '/usr/local/bin', '/usr/local/sbin', '/usr/libexec'],
@@ -41,13 +48,38 @@ export const RESTORED: readonly string[] = [
     '/usr/lib32',
     '/usr/lib64',
     '/usr/libx32',
-    '/usr/lib/**/*.so',
-    '/usr/lib/**/*.so.*',
+    '/usr/lib',
     '/usr/local/lib/*.so*',
-    '/usr/lib/**/gconv',
   ],
-  ...['/usr/lib/python3.*', '/usr/lib/python3'],
+  ...['/usr/share/perl', '/usr/share/perl5', '/usr/include', '/etc/pam.d', '/etc/pam.conf'],
   ...STDLIB.map((name) => `/usr/local/lib/python3.*/${name}`),
+];
+
+/** Names in /usr/local/lib/python3.x but `site-packages` and `dist-packages`: a package hides the module of its name. */
+const BESIDE_PACKAGES = [
+  ...['*.py', '*.pyc', '*.so', '[a-ce-rt-zA-Z_]*', 'd[a-hj-z_]*', 'di[a-rt-z_]*', 'dis', 'dis[a-su-z_]*'],
+  ...['dist[a-zA-Z0-9_]*', 's[a-hj-z0-9_]*', 'si[a-su-z_]*', 'sit[a-df-z_]*', 'site', 'site[a-zA-Z0-9_]*'],
+];
+
+/**
+ * Where interpreters and compilers look before or beside what the image has (an added file there would stand for one of the image's),
+ * and what pytest and git in /tests find above it.
+ * What the agent added there stays out, unless the workspace names it.
+ */
+export const CLOSED: readonly string[] = [
+  ...['conftest.py', 'pytest.ini', '.pytest.ini', 'tox.ini', 'setup.cfg', 'pyproject.toml', '.git'].map(
+    (name) => `/${name}`,
+  ),
+  ...['*._pth', '/bin/*._pth', '/usr/lib/python3.*', '/usr/lib/python3/dist-packages/*.pth'],
+  ...BESIDE_PACKAGES.map((name) => `/usr/local/lib/python3.*/${name}`),
+  ...['/usr/local', '/root/.local', '/home/*/.local'].flatMap((home) =>
+    ['site-packages', 'dist-packages'].map((packages) => `${home}/lib/python3.*/${packages}/*.pth`),
+  ),
+  ...['/usr/local/lib/*/perl', '/usr/local/share/perl', '/usr/local/lib/site_perl', '/usr/local/lib/perl5'],
+  ...['/usr/lib/*/perl', '/usr/lib/*/perl5', '/usr/lib/*/perl-base', '/usr/share/perl', '/usr/share/perl5'],
+  ...['/usr/lib/ruby', '/usr/local/lib/ruby/[0-9]*', '/usr/local/lib/ruby/*_ruby', '/usr/local/lib/site_ruby'],
+  ...['/usr/lib/gcc', '/usr/lib/gcc-cross', '/usr/local/lib/gcc', '/usr/libexec', '/usr/lib/bfd-plugins'],
+  ...['/usr/*-linux-*', '/usr/lib/git-core', '/usr/lib/**/gconv', '/etc/pam.d'],
 ];
 
 /** Where the kernel's and Debian's default look for programs, in this order. */

@@ -7,7 +7,7 @@ import { blackBoxSplit, checkBlackBox } from './black-box.ts';
 import { type Bench, type Graded, gradeFresh } from './grade.ts';
 import { verifyInPlace } from './in-place.ts';
 import { LOADER_CACHE } from './loader-cache.ts';
-import { PROTECTED, programDirectories, RESTORED } from './protection.ts';
+import { CLOSED, PROTECTED, programDirectories, RESTORED } from './protection.ts';
 import type { RegradeRequest, Verification, VerifyRequest } from './request.ts';
 import { type Survey, surveyChanges } from './survey.ts';
 
@@ -132,7 +132,8 @@ async function takeState(
 function splitOf({ isolation, protect = [], workspace }: VerifyRequest & { workspace: string[] }, programs: string[]) {
   const protectAll = [...PROTECTED, ...protect];
   if (isolation === 'black_box') return { protect: protectAll, ...blackBoxSplit(workspace) };
-  return { protect: protectAll, restore: [...RESTORED, ...programs, LOADER_CACHE], except: workspace, programs };
+  const restore = [...RESTORED, ...programs, LOADER_CACHE];
+  return { protect: protectAll, restore, closed: [...CLOSED, LOADER_CACHE], except: workspace, programs };
 }
 
 async function holdTtl(sandbox: Sandbox): Promise<void> {
