@@ -13,14 +13,14 @@ const packages = resolve(import.meta.dirname, '../..');
 const scratch = mkdtempSync(join(tmpdir(), 'viv-published-cli-'));
 const modules = join(scratch, 'node_modules');
 
-/** As npm would install it: both packages as they would be published, with what they depend on. */
+/** As npm would install it: all three packages as they would be published, with what they depend on. */
 before(() => {
-  for (const name of ['sdk', 'cli']) {
+  for (const name of ['sdk', 'eval', 'cli']) {
     const target = join(modules, '@vivarium', name);
     execFileSync(process.execPath, [join(packages, name, 'scripts/build.ts'), target], { stdio: 'inherit' });
   }
   mkdirSync(modules, { recursive: true });
-  for (const name of ['commander', 'ws', 'tar-stream'])
+  for (const name of ['commander', 'ws', 'tar-stream', 'smol-toml', 'zod'])
     symlinkSync(resolve(packages, '../node_modules', name), join(modules, name));
 });
 after(() => rmSync(scratch, { recursive: true }));
@@ -47,6 +47,8 @@ test('the published viv runs a command on the Node of the machine', async () => 
     await assert.rejects(viv('exec', SANDBOX_ID, '--', 'x'), { code: 4, stdout: 'out', stderr: '' });
     assert.match((await viv('version')).stdout, /^viv \d+\.\d+\.\d+\n$/);
     assert.match((await viv('help', 'cp')).stdout, /Usage: viv cp/);
+    assert.match((await viv('help', 'eval')).stdout, /Usage: viv eval/);
+    assert.match((await viv('job', 'ls', '-o', scratch)).stderr, /no jobs/);
     await assert.rejects(viv('up'), { code: 6, stderr: /^viv: `viv up` is not part of this installation/ });
   } finally {
     await server.close();

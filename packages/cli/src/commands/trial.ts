@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { findTrial, readChanges, reasonText, rewardText } from '@vivarium/eval';
 import type { Command } from 'commander';
@@ -91,13 +91,12 @@ function diff(word: string, flags: Common): void {
 function logs(word: string, flags: Common): void {
   const { job, name } = findTrial(flags.jobsDir, word);
   const dir = job.trialPath(name);
-  const files = readdirSync(dir, { recursive: true, withFileTypes: true })
-    .filter((entry) => entry.isFile() && /\.(txt|log|md)$/.test(entry.name))
-    .map((entry) => join(entry.parentPath, entry.name))
+  const files = readdirSync(dir, { recursive: true, encoding: 'utf8' })
+    .filter((path) => /\.(txt|log|md)$/.test(path) && statSync(join(dir, path)).isFile())
     .sort();
   if (files.length === 0) throw bad(`trial ${name} has no logs`);
   for (const file of files) {
-    note(`--- ${file.slice(dir.length + 1)}`);
-    process.stdout.write(readFileSync(file));
+    note(`--- ${file}`);
+    process.stdout.write(readFileSync(join(dir, file)));
   }
 }

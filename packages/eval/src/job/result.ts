@@ -145,7 +145,9 @@ function taskStats(task: string, results: readonly TrialResult[]): TaskStats {
 }
 
 function byTask(results: readonly TrialResult[]): Map<string, TrialResult[]> {
-  return Map.groupBy(results, (result) => result.task_name);
+  const tasks = new Map<string, TrialResult[]>();
+  for (const result of results) tasks.set(result.task_name, [...(tasks.get(result.task_name) ?? []), result]);
+  return tasks;
 }
 
 function meanPerKey(results: readonly TrialResult[]): Rewards {

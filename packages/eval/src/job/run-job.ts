@@ -146,19 +146,19 @@ class JobRun {
 
   /** Images are made a few tasks at a time; a task's trials are ready when its images are, or can't be. */
   #queue(pending: readonly PlannedTrial[]): ReadyQueue<PlannedTrial> {
-    const byTask = [...Map.groupBy(pending, ({ task_path }) => task_path)];
-    const queue = new ReadyQueue<PlannedTrial>(byTask.length);
-    const left = byTask.values();
+    const paths = new Set(pending.map(({ task_path }) => task_path));
+    const queue = new ReadyQueue<PlannedTrial>(paths.size);
+    const left = paths.values();
     const builder = async () => {
-      for (const [path, trials] of left) {
+      for (const path of left) {
         const task = this.#tasks.get(path);
         if (task && !(task instanceof VivError) && !this.#context.signal.aborted)
           await this.#kind.prepare(task).catch(() => {});
-        queue.add(trials);
+        queue.add(pending.filter(({ task_path }) => task_path === path));
       }
     };
     for (let i = 0; i < BUILDS_AT_ONCE; i++) void builder();
-    if (byTask.length === 0) queue.close();
+    if (paths.size === 0) queue.close();
     return queue;
   }
 

@@ -1,4 +1,4 @@
-import { VivError } from '@vivarium/protocol/viv-error.ts';
+import { VivError } from '@vivarium/sdk/error.ts';
 
 /** Where in a task something is: `file` relative to the task, `field` dotted as in TOML. */
 export type Place = { file: string; field?: string | undefined; line?: number | undefined };

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { VivError } from '@vivarium/protocol/viv-error.ts';
+import { VivError } from '@vivarium/sdk/error.ts';
 import fc from 'fast-check';
 import { readConfig } from './config-reader.ts';
 

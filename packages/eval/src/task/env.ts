@@ -1,4 +1,4 @@
-import { VivError } from '@vivarium/protocol/viv-error.ts';
+import { VivError } from '@vivarium/sdk/error.ts';
 
 const TEMPLATE = /^\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-(.*))?\}$/s;
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { chmod, utimes } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { VivError } from '@vivarium/protocol/viv-error.ts';
+import { VivError } from '@vivarium/sdk/error.ts';
 import { loadTask } from './load-task.ts';
 import { readForSandbox } from './script.ts';
 import { type Files, taskDirectory, temporary } from './testing/task-directory.ts';

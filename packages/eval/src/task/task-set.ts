@@ -1,6 +1,6 @@
 import { readdir, realpath, stat } from 'node:fs/promises';
 import { basename, join } from 'node:path';
-import { VivError } from '@vivarium/protocol/viv-error.ts';
+import { VivError } from '@vivarium/sdk/error.ts';
 import { taskInvalid } from './complaint.ts';
 import { TASK_FILE } from './config-reader.ts';
 import { loadTask } from './load-task.ts';

@@ -121,6 +121,7 @@ export type TrialDetails = {
   regradeOf?: string;
 };
 
+/** An error in the form the job format keeps it, bounded; `at` is RFC 3339. */
 export function exceptionOf(error: VivError | Error, type: string, at: string): ExceptionInfo {
   return {
     exception_type: type,
