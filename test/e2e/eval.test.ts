@@ -1,5 +1,7 @@
 /** `viv eval` against a real node: what a trial does, what is kept of it, and what each kind of agent gets. */
 import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
@@ -67,6 +69,22 @@ test('a command gets the instruction on its input and in a file, its variables, 
   assert.equal(set.file('command', trial!, 'agent/mine.txt'), 'log\n');
   assert.equal(set.file('command', trial!, 'artifacts/d/a.txt'), 'art\n');
   assert.deepEqual(trial!.agent_info.model_info, { name: 'm1', provider: 'maker' });
+});
+
+test('a model outside answers on localhost inside, with a header that the sandbox never sees', async () => {
+  const dir = set.task('model', 'one');
+  // A process of its own: runViv holds this one while it runs.
+  const program = `require('http').createServer((q, r) => r.end(q.url + ' ' + q.headers['x-secret'])).listen(0, '127.0.0.1', function () { console.log(this.address().port) })`;
+  const model = spawn(process.execPath, ['-e', program], { stdio: ['ignore', 'pipe', 'inherit'] });
+  try {
+    const [port] = (await once(model.stdout, 'data')) as [Buffer];
+    const ask = `python3 -c "import os, urllib.request as u; print(u.urlopen(os.environ['OPENAI_BASE_URL'] + '/models').read().decode())"; env | grep -c s3cret`;
+    const url = `http://127.0.0.1:${String(port).trim()}/v1`;
+    const { trials } = set.run(node, dir, 'model', '-a', ask, '--model-url', url, '--model-header', 'x-secret=s3cret');
+    assert.equal(set.file('model', trials[0]!, 'agent/stdout.txt'), '/v1/models s3cret\n0\n');
+  } finally {
+    model.kill('SIGKILL');
+  }
 });
 
 test('an agent beside the sandbox works on it with the CLI', () => {

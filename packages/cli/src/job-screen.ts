@@ -38,7 +38,8 @@ export class JobScreen {
 
   #draw(): void {
     if (!this.#dirty && this.#drawn === 0) return;
-    const { columns = 80, rows = 24 } = process.stderr;
+    // A terminal that doesn't know its size says 0.
+    const [columns, rows] = [process.stderr.columns || 80, process.stderr.rows || 24];
     const lines = this.#board.lines(Date.now(), columns, Math.min(rows - 1, 40));
     process.stderr.write(`${this.#erase()}${lines.join('\n')}\n`);
     this.#drawn = lines.length;

@@ -1,6 +1,6 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { type Sandbox, treatment } from '@vivarium/sdk';
+import { type Sandbox, treatment, VivError } from '@vivarium/sdk';
 import { modelEnv } from '../agent/model.ts';
 import type { PlannedTrial } from '../job/plan.ts';
 import { agentVariables } from '../task/agent-variables.ts';
@@ -18,7 +18,7 @@ import { gradeSeparately } from './separate.ts';
 import { agentTimeoutMs } from './settings.ts';
 import { combineRewards, fallsShort, stepsOf, type TrialStep } from './steps.ts';
 import type { PreparedTask } from './task-images.ts';
-import { type Grade, gradeState } from './verification.ts';
+import { type Grade, gradeState, isInPlace } from './verification.ts';
 
 export type TrialRun = {
   planned: PlannedTrial;
@@ -88,6 +88,14 @@ class Trial {
 
   async run(): Promise<void> {
     const { images } = this.#context;
+    if (isInPlace(this.#context.job, this.#task) && this.#task.config.vivarium.isolation === 'black_box')
+      throw stopFor(
+        new VivError(
+          'task_refused',
+          'isolation black_box can’t be had in place: the agent’s own sandbox is no black box',
+        ),
+        'build',
+      );
     this.#onPhase('images');
     const record = this.#record;
     const prepared = await during('build', () => images.prepare(this.#task));

@@ -1,6 +1,7 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Sandbox, type Stats, type Verification, type VerifyRequest, VivError } from '@vivarium/sdk';
+import type { JobConfig } from '../job/config.ts';
 import { resolveEnv } from '../task/env.ts';
 import type { Task } from '../task/index.ts';
 import { ChangesFile } from './changes-file.ts';
@@ -47,11 +48,14 @@ export const TEST_COMMAND = ['bash', '-c', '/tests/test.sh > /logs/verifier/test
 /** The same in the agent's own sandbox: a first line `#!/bin/bash` would name the sandbox's shell instead of the grader's. */
 const TEST_COMMAND_IN_PLACE = ['bash', '-c', 'bash /tests/test.sh > /logs/verifier/test-stdout.txt 2>&1'];
 
+/** In the agent's own sandbox, as task or job say. */
+export function isInPlace(job: JobConfig, task: Task): boolean {
+  return job.vivarium.inPlace || task.config.vivarium.verification === 'in_place';
+}
+
 /** Grades the state that the agent left: in a fresh sandbox, or in place where task or job say so. */
 export async function gradeState(context: TrialContext, sandbox: Sandbox, options: GradeOptions): Promise<Grade> {
-  const { job } = context;
-  const { task } = options;
-  const inPlace = job.vivarium.inPlace || task.config.vivarium.verification === 'in_place';
+  const inPlace = isInPlace(context.job, options.task);
   const changes = new ChangesFile(options.dir);
   const verification = await sandbox.verify({
     ...gradeRequest(context, options),
