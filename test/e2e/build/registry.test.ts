@@ -1,18 +1,13 @@
 import assert from 'node:assert/strict';
-import { type ChildProcess, execFileSync, spawn, spawnSync } from 'node:child_process';
-import { mkdirSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:net';
+import type { ChildProcess } from 'node:child_process';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import { setTimeout as delay } from 'node:timers/promises';
 import type { VivError } from '@vivarium/sdk';
 import { BUSYBOX, type BuildNode, made, said, startBuildNode } from '../../harness/build-node.ts';
+import { buildahIn, freePort, lacksOciTools, startRegistry } from '../../harness/registry.ts';
 
-const missing = ['buildah', 'docker-registry', 'skopeo'].filter((name) => spawnSync('which', [name]).status !== 0);
-
-describe('an image of a registry', {
-  skip: missing.length > 0 ? `not installed: ${missing.join(', ')}` : false,
-}, () => {
+describe('an image of a registry', { skip: lacksOciTools() }, () => {
   let build: BuildNode;
   let registry: ChildProcess;
   let host: string;
@@ -48,43 +43,11 @@ describe('an image of a registry', {
   });
 });
 
-async function startRegistry(work: string, host: string): Promise<ChildProcess> {
-  const directory = join(work, 'registry');
-  mkdirSync(directory);
-  const config = {
-    version: 0.1,
-    storage: { filesystem: { rootdirectory: join(directory, 'data') } },
-    http: { addr: host },
-  };
-  writeFileSync(join(directory, 'config.yml'), JSON.stringify(config));
-  const child = spawn('docker-registry', ['serve', join(directory, 'config.yml')], { stdio: 'ignore' });
-  while (
-    !(await fetch(`http://${host}/v2/`).then(
-      ({ ok }) => ok,
-      () => false,
-    ))
-  )
-    await delay(50);
-  return child;
-}
-
 function push(work: string, reference: string): void {
-  const storage = ['--storage-driver', 'vfs', '--root', join(work, 'storage'), '--runroot', join(work, 'run')];
-  const buildah = (...args: string[]) =>
-    execFileSync('buildah', [...storage, ...args], { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] }).trim();
+  const buildah = buildahIn(work);
   const container = buildah('from', 'scratch');
   buildah('add', '-q', container, join(work, 'busybox.tar'), '/');
   buildah('config', '--env', 'MADE=by-buildah', '--user', 'app', container);
   buildah('commit', '-q', container, 'pushed');
   buildah('push', '-q', '--tls-verify=false', 'pushed', `docker://${reference}`);
-}
-
-function freePort(): Promise<number> {
-  const server = createServer();
-  return new Promise((resolve) => {
-    server.listen(0, '127.0.0.1', () => {
-      const { port } = server.address() as { port: number };
-      server.close(() => resolve(port));
-    });
-  });
 }

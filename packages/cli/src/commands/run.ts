@@ -17,7 +17,7 @@ type Flags = ConnectionOptions & CreateFlags & CommandFlags & { keep?: boolean }
 const GRACE_S = 30;
 
 export function define(command: Command): void {
-  command.argument('<image>').argument('[command...]', 'after `--`; default: a shell');
+  command.argument('<image>').argument('[command...]', 'after `--`; default: what the image starts, else a shell');
   addCommandOptions(command);
   addCreateOptions(command);
   command.option('--keep', 'do not end the sandbox afterwards').action(run);
@@ -28,13 +28,11 @@ export function define(command: Command): void {
 }
 
 async function run(image: string, argv: string[], flags: Flags): Promise<void> {
-  if (argv.length === 0 && !wantsTty(flags))
-    throw bad('no command given', 'Put it after `--`: viv run IMAGE -- COMMAND');
   return withServer(flags, async (viv) => {
     const request = createRequest(image, flags);
     if (flags.keep || flags.detach || flags.lease !== undefined) {
       const sandbox = await creating((control) => viv.sandboxes.create(request, control), flags.idempotencyKey);
-      const code = await execute(sandbox, argv, flags);
+      const code = await execute(sandbox, await commandOf(viv, sandbox, argv, flags), flags);
       if (flags.keep && !flags.json) note(`viv: kept ${sandbox.id}`);
       throw new Exit(code);
     }
@@ -47,7 +45,7 @@ async function runOwned(viv: Vivarium, request: CreateOptions, argv: string[], f
   const lease = await viv.lease(undefined, { graceS: GRACE_S });
   try {
     const sandbox = await creating((control) => lease.create(request, control), flags.idempotencyKey);
-    const code = await execute(sandbox, argv, flags);
+    const code = await execute(sandbox, await commandOf(viv, sandbox, argv, flags), flags);
     await sandbox.kill();
     return code;
   } finally {
@@ -56,9 +54,18 @@ async function runOwned(viv: Vivarium, request: CreateOptions, argv: string[], f
   }
 }
 
-async function execute(sandbox: Sandbox, argv: string[], flags: Flags): Promise<number> {
+/** A command is run as it is given. Without one it is the image's entrypoint and cmd; where it has none, a shell at a terminal. */
+async function commandOf(viv: Vivarium, sandbox: Sandbox, argv: string[], flags: Flags): Promise<readonly string[]> {
+  if (argv.length > 0) return argv;
+  const { image } = sandbox.info;
+  const { entrypoint = [], cmd = [] } = (await viv.images.get(image)).config;
+  if (entrypoint.length + cmd.length > 0) return [...entrypoint, ...cmd];
+  if (wantsTty(flags)) return LOGIN_SHELL;
+  throw bad(`no command given, and ${image} starts none`, 'Put it after `--`: viv run IMAGE -- COMMAND');
+}
+
+async function execute(sandbox: Sandbox, command: readonly string[], flags: Flags): Promise<number> {
   const tty = wantsTty(flags);
-  const command = argv.length === 0 ? LOGIN_SHELL : argv;
   const options = commandOptions(flags);
   if (flags.detach) {
     const exec = await sandbox.start(command, options);

@@ -1,3 +1,4 @@
+import { formatOciRef, parseOciRef } from '@vivarium/protocol';
 import type { ImageFiles } from './blobs.ts';
 import {
   AnyManifest,
@@ -46,7 +47,8 @@ export function imageParts(files: ImageFiles, ref: string | undefined): ImagePar
 
 function fromLayout(files: ImageFiles, ref: string | undefined): ImageParts {
   const { manifests = [] } = readJson(files, 'index.json', AnyManifest);
-  const named = ref === undefined ? manifests : manifests.filter((each) => namesOf(each).includes(ref));
+  const named =
+    ref === undefined ? manifests : manifests.filter((each) => namesOf(each).some((name) => isSame(name, ref)));
   const descriptor = chosen(
     named,
     ref,
@@ -59,6 +61,12 @@ function namesOf({ annotations, digest }: Descriptor): string[] {
   const tag = annotations?.[REF_NAME];
   const name = annotations?.[IMAGE_NAME];
   return [...(name ? [name] : []), ...(tag ? [tag] : []), digest];
+}
+
+/** Short and long forms are the same: `me/app` and `docker.io/me/app:latest`. */
+function isSame(name: string, ref: string): boolean {
+  const [one, other] = [parseOciRef(name), parseOciRef(ref)];
+  return name === ref || (one !== null && other !== null && formatOciRef(one) === formatOciRef(other));
 }
 
 /** The one for our platform, if several are for different ones. */
@@ -132,10 +140,7 @@ function fromManifest(files: ImageFiles, { config: where, layers }: ImageManifes
 function fromDockerArchive(files: ImageFiles, ref: string | undefined): ImageParts {
   const all = readJson(files, 'manifest.json', DockerManifests);
   const known = all.flatMap(({ RepoTags }) => RepoTags ?? []);
-  const named =
-    ref === undefined
-      ? all
-      : all.filter(({ RepoTags }) => RepoTags?.includes(ref) || RepoTags?.includes(`${ref}:latest`));
+  const named = ref === undefined ? all : all.filter(({ RepoTags }) => RepoTags?.some((tag) => isSame(tag, ref)));
   if (named.length !== 1) {
     const there = known.length > 0 ? `there is ${known.slice(0, NAMED_MAX).join(', ')}` : 'none has a name';
     const what =

@@ -67,7 +67,7 @@ export async function dockerArchive(layers: Buffer[], tags: string[], config: ob
     }),
   );
   const name = `${digestOf(json).slice('sha256:'.length)}.json`;
-  const entries: ArchiveEntry[] = layers.flatMap((body, i) => {
+  const entries = layers.flatMap((body, i): ArchiveEntry[] => {
     const first = layers.findIndex((other) => other.equals(body));
     return first === i
       ? [{ name: `layer${i}/layer.tar`, body }]
