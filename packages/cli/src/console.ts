@@ -52,6 +52,11 @@ export function table(head: readonly string[], rows: readonly (readonly string[]
   return [style.dim(line(head)), ...cells.map(line)].map((text) => text.trimEnd()).join('\n');
 }
 
+/** The same of text of several lines; those after the first are indented. */
+export function visibleLines(text: string, indent: string): string {
+  return text.split('\n').map(visible).join(`\n${indent}`);
+}
+
 // biome-ignore lint/suspicious/noControlCharactersInRegex: the codes are ours.
 const COLOUR_CODE = /\u001b\[\d+m/g;
 

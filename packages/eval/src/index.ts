@@ -20,7 +20,7 @@ export { outcomeLine, reasonText, rewardText, summaryLines } from './report/summ
 export { loadTask, loadTaskSet, resolveEnv, type Task, type TaskSet } from './task/index.ts';
 export { readChanges } from './trial/changes-file.ts';
 export { FileTree } from './trial/file-tree.ts';
-export { shortDigest } from './trial/image-name.ts';
+export { isJobImage, shortDigest } from './trial/image-name.ts';
 export { type Rewards, scoreOf, TRIAL_OUTCOMES, type TrialOutcome } from './trial/outcome.ts';
 export type { TrialResult } from './trial/result.ts';
 export {

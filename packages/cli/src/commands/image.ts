@@ -1,3 +1,4 @@
+import { isJobImage } from '@vivarium/eval';
 import { collect, type Image } from '@vivarium/sdk';
 import type { Command } from 'commander';
 import type { ConnectionOptions } from '../connection.ts';
@@ -12,13 +13,16 @@ export function define(command: Command): void {
   command
     .command('ls')
     .description('list images')
-    .option('-a, --all', 'with the steps of builds')
+    .option('-a, --all', 'with the steps of builds, and what jobs made')
     .option('--json', 'one JSON array')
     .action((flags: Json & { all?: boolean }) =>
       withServer(flags, async (viv) => {
-        const images = await collect(viv.images.list({ all: flags.all ?? false }));
-        if (flags.json) printJson(images);
-        else if (images.length === 0) note('no images; the base image base/debian@12 is made when it is first used');
+        const found = await collect(viv.images.list({ all: flags.all ?? false }));
+        const images = flags.all ? found : found.filter(({ name }) => !isJobImage(name));
+        if (flags.json) return printJson(images);
+        const hidden = found.length - images.length;
+        if (hidden > 0) note(`${hidden} ${hidden === 1 ? 'image' : 'images'} of tasks and trials not shown (--all)`);
+        if (images.length === 0) note('no images; the base image base/debian@12 is made when it is first used');
         else print(imageTable(images));
       }),
     );

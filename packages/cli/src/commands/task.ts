@@ -9,7 +9,7 @@ import {
 import { localConnection } from '@vivarium/sdk/node/local-connection.ts';
 import { type Command, Option } from 'commander';
 import type { ConnectionOptions } from '../connection.ts';
-import { note, print, printJson, style, visible } from '../console.ts';
+import { note, print, printJson, style, visible, visibleLines } from '../console.ts';
 import { untilInterrupted, withServer } from '../one.ts';
 import { collectPair, parseCount } from '../units.ts';
 import { Exit } from '../verb-program.ts';
@@ -72,7 +72,10 @@ async function validate(path: string, flags: Flags): Promise<void> {
   const { url, apiKey } = localConnection(flags);
   const report = options.staticOnly
     ? await validateTasks(options)
-    : await withServer(flags, (viv) => validateTasks(options, { viv, connection: { url, apiKey } }));
+    : await withServer(flags, async (viv) => {
+        await viv.node(); // A server that is not there is said once, before anything is done.
+        return validateTasks(options, { viv, connection: { url, apiKey } });
+      });
   if (flags.json) printJson(report);
   else show(report);
   if (!report.ok) throw new Exit(UNFIT);
@@ -100,7 +103,8 @@ function runsLine({ runs }: TaskReport): string {
     return scores.length === 0 ? [] : [`${agent} ${scores.join(' ')}`];
   };
   const longest = Math.max(...runs.map(({ testMs }) => testMs));
-  return `  ${[...of('oracle'), ...of('nop'), `tests ${(longest / 1000).toFixed(1)} s`].join(' · ')}`;
+  const tests = longest > 0 ? [`tests ${(longest / 1000).toFixed(1)} s`] : [];
+  return `  ${[...of('oracle'), ...of('nop'), ...tests].join(' · ')}`;
 }
 
 function scoreText({ rewards, outcome }: ValidationRun): string {
@@ -113,5 +117,5 @@ const PAINT = { error: style.red, warning: style.yellow, note: style.dim };
 
 function findingLine({ severity, message, file, line }: Finding): string {
   const where = file === undefined ? '' : `${file}${line === undefined ? '' : `:${line}`}: `;
-  return `${PAINT[severity](severity)}  ${visible(where + message)}`;
+  return `${PAINT[severity](severity)}  ${visibleLines(where + message, '           ')}`;
 }

@@ -4,7 +4,7 @@ import { findTrial, readChanges, reasonText, rewardText } from '@vivarium/eval';
 import type { Command } from 'commander';
 import { bad } from '../complaint.ts';
 import type { ConnectionOptions } from '../connection.ts';
-import { interactive, note, print, printJson, printLine, table, visible } from '../console.ts';
+import { interactive, note, print, printJson, printLine, table, visible, visibleLines } from '../console.ts';
 import { foreground } from '../foreground.ts';
 import { JOBS_DIR } from '../job-run.ts';
 import { withServer } from '../one.ts';
@@ -52,6 +52,8 @@ function show(word: string, flags: Common): void {
   ];
   if (reasonText(result)) rows.push(['reason', reasonText(result)]);
   print(table(['', ''], rows).split('\n').slice(1).join('\n'));
+  const more = result.exception_info?.exception_message.split('\n').slice(1).join('\n');
+  if (more) print(`  ${visibleLines(more, '  ')}`);
 }
 
 type OpenFlags = Common & { graded?: boolean; keep?: boolean; interactive?: boolean };

@@ -78,7 +78,8 @@ function programName(command: string): string {
     word
       .split('/')
       .at(-1)!
-      .replaceAll(/[^A-Za-z0-9._-]/g, '-')
+      .replaceAll(/[^A-Za-z0-9._-]+/g, '-')
+      .replaceAll(/^-+|-+$/g, '')
       .slice(0, 40) || 'agent'
   );
 }

@@ -19,3 +19,8 @@ export function shortDigest(...parts: unknown[]): string {
 export function trialImage(jobId: string, trialName: string, part: string): string {
   return `trial/${slug(jobId, 60)}/${slug(trialName, 60)}-${shortDigest(jobId, trialName)}@${part}`;
 }
+
+/** Is it an image that jobs make for themselves: of a task, its tests, or the state of a trial? */
+export function isJobImage(name: string): boolean {
+  return /^(trial\/|(task|task-env|grader)\/[^@]*@[0-9a-f]{16}$)/.test(name);
+}

@@ -1,4 +1,4 @@
-import type { Tampering, Treatment, VivError } from '@vivarium/sdk';
+import { type Tampering, type Treatment, VivError } from '@vivarium/sdk';
 import type { Rewards, TrialOutcome } from './outcome.ts';
 
 /** A stretch of a trial, RFC 3339. */
@@ -125,8 +125,18 @@ export type TrialDetails = {
 export function exceptionOf(error: VivError | Error, type: string, at: string): ExceptionInfo {
   return {
     exception_type: type,
-    exception_message: error.message.slice(0, 4000),
+    exception_message: explained(error).slice(0, 4000),
     exception_traceback: (error.stack ?? '').slice(0, 8000),
     occurred_at: at,
   };
+}
+
+const OUTPUT_CHARS = 2000;
+
+/** The message, the end of what a step of a build said, and what can be done. The first line alone is for tables. */
+export function explained(error: Error): string {
+  if (!(error instanceof VivError)) return error.message;
+  const { output } = error.details;
+  const said = typeof output === 'string' && output.trim() !== '' ? [output.trimEnd().slice(-OUTPUT_CHARS)] : [];
+  return [error.message, ...said, ...(error.hint ? [`hint: ${error.hint}`] : [])].join('\n');
 }

@@ -13,7 +13,7 @@ import { trialImage } from './image-name.ts';
 import { LogBudget } from './log-files.ts';
 import { outcomeOf, stopFor, TrialStop } from './outcome.ts';
 import { TrialRecord } from './record.ts';
-import type { TrialDetails, TrialResult } from './result.ts';
+import { explained, type TrialDetails, type TrialResult } from './result.ts';
 import { gradeSeparately } from './separate.ts';
 import { agentTimeoutMs } from './settings.ts';
 import { combineRewards, fallsShort, stepsOf, type TrialStep } from './steps.ts';
@@ -44,7 +44,7 @@ export async function runTrial(context: TrialContext, run: TrialRun): Promise<Tr
     if (!(error instanceof TrialStop)) throw error;
     stop = error;
     record.log(`${stop.outcome}: ${stop.message}`);
-    writeFileSync(join(dir, 'exception.txt'), `${stop.error.stack ?? stop.message}\n`);
+    writeFileSync(join(dir, 'exception.txt'), `${explained(stop.error)}\n\n${stop.error.stack ?? ''}\n`);
   }
   return record.result(stop?.outcome ?? trial.outcome(), {
     source: context.source,
