@@ -12,6 +12,7 @@ import { TaskSet } from '../test/harness/task-set.ts';
 import { type Bars, printBars } from './bars.ts';
 import { buildBench } from './eval/build.ts';
 import { crashResume } from './eval/crash-resume.ts';
+import { ociBench } from './eval/oci.ts';
 import { packBench } from './eval/pack.ts';
 import { type EvalBed, rewardMeans, trialRate } from './eval/trials.ts';
 import { openTestbed, type Testbed } from './node/testbed.ts';
@@ -49,6 +50,7 @@ const SECTIONS: Record<string, Section> = {
   rate: trialRate,
   pack: (bed, node) => packBench(bed.viv, node.image),
   build: (bed, node) => buildBench(bed.viv, node.image),
+  oci: (bed, node) => ociBench(bed.viv, node.image),
   resume: async (bed, node) => {
     using set = new TaskSet();
     const dir = set.task('resume', 'one');
