@@ -86,6 +86,14 @@ test('more files than are kept are cut off, with a note', async () => {
   assert.match(budget.notes.join(), /more files than are kept/);
 });
 
+test('a huge file that nobody asked for is not read to its end', async () => {
+  const pack = tar.pack();
+  pack.entry({ name: 'huge', size: 2 ** 40 });
+  const budget = new LogBudget();
+  await unpackFiles(pack as unknown as AsyncIterable<Uint8Array>, '/logs', join(scratch, 'huge'), () => null, budget);
+  assert.match(budget.notes.join(), /huge and what comes after it/);
+});
+
 test('an archive that breaks off is an error', async () => {
   const pack = tar.pack();
   pack.entry({ name: 'f' }, 'x'.repeat(5000));

@@ -1,10 +1,6 @@
-import { dirname } from 'node:path';
-import { Readable } from 'node:stream';
-import { describe, type ExecResult, type Image, type Sandbox, VivError } from '@vivarium/sdk';
+import { describe, type ExecResult, type Image, type Sandbox } from '@vivarium/sdk';
 import { readRewards } from '@vivarium/sdk/verify/rewards.ts';
-import tar from 'tar-stream';
-import type { Artifact } from '../task/index.ts';
-import { isExcluded } from './collect.ts';
+import { carryArtifacts } from './carry-artifacts.ts';
 import type { TrialContext } from './context.ts';
 import { FileTree } from './file-tree.ts';
 import { limitsFor, ttlS, verifierTimeoutMs } from './settings.ts';
@@ -125,39 +121,4 @@ async function rewardsOf(verifier: Sandbox, done: ExecResult): ReturnType<typeof
   if (type === 'timeout' || type === 'oom' || type === 'canceled')
     return { rewards: null, rewardError: `${type}: the verifier ${describe(done.outcome)}` };
   return readRewards(verifier.files);
-}
-
-/** From one sandbox to the other, through this process but never onto this machine's disk. */
-async function carryArtifacts(from: Sandbox, to: Sandbox, artifacts: readonly Artifact[]): Promise<void> {
-  const all = [{ source: '/logs/artifacts', exclude: [] as string[] }, ...artifacts];
-  for (const { source, exclude } of all) {
-    const entry = await from.files.stat(source, { follow: true, user: 'root' }).catch((error: unknown) => {
-      if (VivError.from(error).fault === 'infra') throw error;
-      return null;
-    });
-    if (entry === null) continue;
-    const stream = (await from.files.download(source, { user: 'root' })) as unknown as AsyncIterable<Uint8Array>;
-    const target = entry.type === 'dir' ? source : dirname(source);
-    await to.files.upload(target, filtered(stream, exclude), { user: 'root' });
-  }
-}
-
-/** The archive without what the patterns exclude. */
-function filtered(archive: AsyncIterable<Uint8Array>, exclude: readonly string[]): AsyncIterable<Uint8Array> {
-  if (exclude.length === 0) return archive;
-  const extract = tar.extract();
-  const pack = tar.pack();
-  Readable.from(archive)
-    .on('error', (error) => extract.destroy(error))
-    .pipe(extract);
-  extract.on('entry', (header, stream, next) => {
-    const path = header.name.replace(/^\.?\/+/, '').replace(/\/+$/, '');
-    if (isExcluded(path, exclude)) {
-      stream.on('end', next);
-      stream.resume();
-    } else stream.pipe(pack.entry(header, next));
-  });
-  extract.on('finish', () => pack.finalize());
-  extract.on('error', (error) => pack.destroy(error as Error));
-  return pack as unknown as AsyncIterable<Uint8Array>;
 }
