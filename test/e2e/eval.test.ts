@@ -141,6 +141,23 @@ test('saved work is graded again with other tests, and no agent runs', () => {
   assert.deepEqual(outcomes(again), { one: 'failed', two: 'passed' });
   assert.deepEqual(again.find(({ task_name }) => task_name === 'one')!.verifier_result, { rewards: { reward: 0.25 } });
   assert.deepEqual(outcomes(set.trials('again')), { one: 'passed', two: 'passed' }, 'the first results stay');
+  const name = again.find(({ task_name }) => task_name === 'one')!.trial_name;
+  const at = ['-o', set.jobs];
+  assert.match(runViv(node, ['trial', 'show', name, ...at]).stdout, /outcome +failed/, 'the newest grade is shown');
+  assert.match(runViv(node, ['trial', 'show', `again/${name}`, ...at]).stdout, /outcome +passed/);
+  assert.match(runViv(node, ['trial', 'diff', name, ...at]).stdout, /^A {2}\/srv\/hello.txt$/m);
+});
+
+test('tests that are not there are said before a regrade begins', () => {
+  const dir = set.task('untested', 'one');
+  set.run(node, dir, 'untested', '-a', 'nop');
+  const regrade = (tests: string) =>
+    runViv(node, ['job', 'regrade', 'untested', '-o', set.jobs, '--tests', join(dir, tests)]);
+  assert.match(regrade('nowhere').stderr, /^viv: there is no directory .*nowhere$/m);
+  const { code, stderr } = regrade('one/solution');
+  assert.equal(code, 2);
+  assert.match(stderr, /^viv: .*solution holds no tests of task one$/m);
+  assert.equal(existsSync(join(set.jobs, 'untested__regrade-1')), false);
 });
 
 test('removing a job removes the states of its trials', async () => {

@@ -82,8 +82,10 @@ async function open(word: string, argv: string[], flags: OpenFlags): Promise<voi
 
 function diff(word: string, flags: Common): void {
   const { name, job } = findTrial(flags.jobsDir, word);
-  const changes = readChanges(job.trialPath(name));
-  if (changes === null) throw bad(`trial ${name} kept no list of changes`);
+  const { regradeOf } = job.config.vivarium;
+  const changes = readChanges(regradeOf === null ? job.trialPath(name) : join(regradeOf, name));
+  if (changes === null)
+    throw bad(`trial ${name} kept no list of changes`, 'Trials that ended before their agent did have none.');
   for (const change of changes) {
     if (flags.json) printLine(change);
     else print(`${{ added: 'A', changed: 'C', deleted: 'D' }[change.change]}  ${visible(change.path)}`);

@@ -111,7 +111,7 @@ export function findJob(jobsDir: string, word: string): JobDirectory {
   );
 }
 
-/** By path, `job/trial`, name, or the beginning of one name. */
+/** By path, `job/trial`, name, or the beginning of one name. One that was graded again is the newest that has finished. */
 export function findTrial(jobsDir: string, word: string): { job: JobDirectory; name: string; result: TrialResult } {
   const found = listJobs(jobsDir).flatMap((job) => {
     const jobName = job.path.split('/').at(-1)!;
@@ -121,14 +121,18 @@ export function findTrial(jobsDir: string, word: string): { job: JobDirectory; n
       .map((name) => ({ job, name }));
   });
   const exact = found.filter(({ name }) => name === word);
-  const [first, second] = exact.length > 0 ? exact : found;
+  const candidates = exact.length > 0 ? exact : found;
+  const [first] = candidates;
   if (!first) throw new VivError('trial_not_found', `there is no trial ${word} in the jobs of ${resolve(jobsDir)}`);
-  if (second && exact.length === 0)
+  const second = candidates.find(({ name }) => name !== first.name);
+  if (second)
     throw new VivError(
       'trial_not_found',
       `${word} is the beginning of several trials, such as ${first.name} and ${second.name}`,
     );
-  const result = first.job.trialResult(first.name);
-  if (!result) throw new VivError('trial_not_found', `trial ${first.name} has not finished`);
-  return { ...first, result };
+  for (const candidate of candidates) {
+    const result = candidate.job.trialResult(candidate.name);
+    if (result) return { ...candidate, result };
+  }
+  throw new VivError('trial_not_found', `trial ${first.name} has not finished`);
 }

@@ -15,7 +15,7 @@ export function regradeTrials(context: TrialContext): TrialKind {
   const sourceId = source.config.vivarium.id;
   const testsOf = (task: Task) => (regradeTests === null ? null : testsIn(regradeTests, task));
   return {
-    prepare: (task) => context.images.verifiers(task, testsOf(task)),
+    prepare: async (task) => context.images.verifiers(task, testsOf(task)),
     attempt: async (run) => {
       const original = source.trialResult(run.planned.trial_name);
       if (!original) throw new VivError('trial_not_found', `trial ${run.planned.trial_name} has not finished`);

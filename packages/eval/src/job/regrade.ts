@@ -2,6 +2,9 @@ import { existsSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
 import { VivError } from '@vivarium/sdk';
 import { JobDirectory } from './directory.ts';
+import type { PlannedTrial } from './plan.ts';
+import { testsIn } from './regrade-trials.ts';
+import type { LoadedTask } from './run-job.ts';
 import { reloadTasks, type StartedJob } from './start.ts';
 
 const REGRADES_MAX = 10_000;
@@ -22,6 +25,9 @@ export async function startRegrade(
   const plan = source.plan;
   const trials = plan.trials.filter(({ trial_name }) => source.trialResult(trial_name) !== undefined);
   if (trials.length === 0) throw new VivError('invalid_argument', `no trial of ${source.path} has finished`);
+  const { tasks } = await reloadTasks(source);
+  const tests = options.tests === null ? null : resolve(options.tests);
+  if (tests !== null) checkTests(tests, trials, tasks);
   const jobsDir = dirname(source.path);
   const name = options.jobName ?? freeName(jobsDir, basename(source.path));
   const directory = JobDirectory.create(jobsDir, name);
@@ -29,7 +35,7 @@ export async function startRegrade(
     ...config.vivarium,
     id: options.id,
     regradeOf: source.path,
-    regradeTests: options.tests === null ? null : resolve(options.tests),
+    regradeTests: tests,
   };
   directory.begin(
     {
@@ -42,8 +48,16 @@ export async function startRegrade(
     },
     { ...plan, created_at: new Date().toISOString(), trials },
   );
-  const { tasks } = await reloadTasks(directory);
   return { directory, tasks };
+}
+
+/** Every task has tests there: a job that can't end is not begun. */
+function checkTests(dir: string, trials: readonly PlannedTrial[], tasks: ReadonlyMap<string, LoadedTask>): void {
+  if (!existsSync(dir)) throw new VivError('invalid_argument', `there is no directory ${dir}`);
+  for (const path of new Set(trials.map(({ task_path }) => task_path))) {
+    const task = tasks.get(path);
+    if (task && !(task instanceof VivError)) testsIn(dir, task);
+  }
 }
 
 function freeName(jobsDir: string, job: string): string {
