@@ -191,7 +191,11 @@ function literal(path: string): string {
 }
 
 function unknownImage(reference: string, name: string, context: EdgeContext, cause?: VivError): VivError {
-  const known = context.images.list().map((image) => image.name);
+  // Names with a digest in them are given by programs (tasks, trials): nobody means to write those.
+  const known = context.images
+    .list()
+    .map((image) => image.name)
+    .filter((known) => !/[0-9a-f]{16}/.test(known));
   const what =
     name === reference ? `there is no image ${reference}` : `${reference} is mapped to ${name}, which is not there`;
   return new VivError('image_not_found', cause ? `${what}, and it could not be brought: ${cause.message}` : what, {
