@@ -30,9 +30,12 @@ export async function rewardMeans(bed: EvalBed): Promise<Record<string, number>>
 
 /** Trials of the shipped tasks in which nothing is done, images built: how many a minute, and what a trial costs beside its tests. */
 export async function trialRate(bed: EvalBed): Promise<Record<string, number>> {
-  await evaluate(bed, { agent: 'nop' });
-  const full = await evaluate(bed, { agent: 'nop', attempts: ATTEMPTS, keep: true });
-  const alone = await evaluate(bed, { agent: 'nop', attempts: 2, concurrent: 1 });
+  const nop = { agent: 'nop' };
+  mustFail(await evaluate(bed, nop));
+  const full = await evaluate(bed, { ...nop, attempts: ATTEMPTS, keep: true });
+  const alone = await evaluate(bed, { ...nop, attempts: 2, concurrent: 1 });
+  mustFail(full);
+  mustFail(alone);
   const overhead = (trials: TrialResult[]) =>
     quantile(
       trials.map((each) => each.vivarium.timings.overheadMs),
@@ -46,6 +49,13 @@ export async function trialRate(bed: EvalBed): Promise<Record<string, number>> {
     trial_overhead_alone_ms_p50: overhead(alone.trials),
     regrade_per_min: regraded / ((performance.now() - started) / 60_000),
   };
+}
+
+/** Every trial was graded, and doing nothing solved none. */
+function mustFail({ trials }: { trials: readonly TrialResult[] }): void {
+  const odd = trials.find(({ vivarium }) => vivarium.outcome !== 'failed');
+  if (odd)
+    throw new Error(`${odd.trial_name} ended as ${odd.vivarium.outcome}: ${odd.exception_info?.exception_message}`);
 }
 
 type Request = { agent: string; path?: string; attempts?: number; concurrent?: number; keep?: boolean };
@@ -67,24 +77,29 @@ async function evaluate(
   });
   const started = performance.now();
   await runJob(directory, tasks, { viv: bed.viv, connection: { url: bed.url, apiKey: bed.key } });
-  return { directory, trials: directory.trialResults(), ms: performance.now() - started };
+  const ms = performance.now() - started;
+  const trials = directory.trialResults();
+  for (const trial of trials) mustMeasure(trial);
+  return { directory, trials, ms };
+}
+
+/** A trial that the machine or its image kept from running is no measurement, least of all a fast one. */
+function mustMeasure({ trial_name, vivarium, exception_info }: TrialResult): void {
+  if (['infra_error', 'build_error', 'refused'].includes(vivarium.outcome))
+    throw new Error(`${trial_name} ended as ${vivarium.outcome}: ${exception_info?.exception_message}`);
 }
 
 async function regrade(bed: EvalBed, source: JobDirectory): Promise<number> {
   const id = `bench-${process.pid}-${++count}`;
   const { directory, tasks } = await startRegrade(source, { id, tests: null, concurrent: AT_ONCE, jobName: id });
   await runJob(directory, tasks, { viv: bed.viv, connection: { url: bed.url, apiKey: bed.key } });
-  return directory.trialResults().filter(({ vivarium }) => vivarium.outcome === 'failed').length;
+  const trials = directory.trialResults();
+  for (const trial of trials) mustMeasure(trial);
+  return trials.length;
 }
 
-/** Every trial has to have a grade: one without is told, not left out. */
+/** An agent whose cheat broke the verifier earned nothing. */
 function meanReward(trials: readonly TrialResult[]): number {
-  const rewards = trials.map(({ trial_name, vivarium, verifier_result }) => {
-    const reward = verifier_result?.rewards.reward;
-    // An agent whose cheat broke the verifier earned nothing; a machine that failed is no measurement.
-    if (vivarium.outcome === 'infra_error' || vivarium.outcome === 'build_error')
-      throw new Error(`${trial_name} ended as ${vivarium.outcome}`);
-    return reward ?? 0;
-  });
+  const rewards = trials.map(({ verifier_result }) => verifier_result?.rewards.reward ?? 0);
   return rewards.reduce((sum, reward) => sum + reward, 0) / rewards.length;
 }
