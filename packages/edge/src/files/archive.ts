@@ -1,4 +1,5 @@
 import { Readable } from 'node:stream';
+import { type ErrorCode, VivError } from '@vivarium/protocol';
 import type { Cell } from '../cell/cell.ts';
 import type { CellEntry } from '../cell/entry.ts';
 import { BLOCK_BYTES, type TarEntry } from './tar/tar-entry.ts';
@@ -10,7 +11,19 @@ const CHUNK_BYTES = 64 * 1024;
 
 type Options = { user: string | undefined; signal: AbortSignal };
 
-/** A tar (GNU format) of a directory's content, or of one file, made while it is read. Sockets, FIFOs and devices are left out. */
+/** A file that was listed and then became something else, or nothing. */
+const GONE: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
+  'path_not_found',
+  'not_directory',
+  'not_regular_file',
+  'is_directory',
+  'path_denied',
+]);
+
+/**
+ * A tar (GNU format) of a directory's content, or of one file, made while it is read. Sockets, FIFOs and devices are left out, and so is
+ * a file that goes away meanwhile: programs go on in there, and none of them can break off what others read.
+ */
 export function archive(cell: Cell, path: Buffer, root: CellEntry, options: Options): Readable {
   const members = root.type === 'dir' ? directory(cell, path, options) : single(cell, path, root, options);
   return Readable.from(members, { objectMode: false, highWaterMark: 256 * 1024 });
@@ -47,7 +60,12 @@ async function* content(
   if (entry.type === 'dir' || entry.type === 'symlink') yield encodeTarHeader(member(entry, name));
   if (entry.type !== 'file') return;
   if (entry.size === 0) return void (yield encodeTarHeader(member(entry, name)));
-  const { entry: now, stream } = await cell.read(path, options);
+  const opened = await cell.read(path, options).catch((error: unknown) => {
+    if (GONE.has(VivError.from(error).code)) return null;
+    throw error;
+  });
+  if (opened === null) return;
+  const { entry: now, stream } = opened;
   yield encodeTarHeader(member(now, name));
   yield* exactly(stream, now.size);
 }
