@@ -2,11 +2,11 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { chmodSync, existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { collect } from '@vivarium/sdk';
-import { runViv, startTestNode, type TestNode } from '../harness/node.ts';
+import { IMAGE, runViv, startTestNode, type TestNode } from '../harness/node.ts';
 import { outcomes, TaskSet, TOML } from '../harness/task-set.ts';
 
 let node: TestNode;
@@ -196,6 +196,16 @@ test('a separate verifier gets the declared artifacts and nothing else', () => {
   const again = runViv(node, ['job', 'regrade', 'separate', '-o', set.jobs, '-q']);
   assert.equal(again.code, 0, again.stderr);
   assert.deepEqual(outcomes(set.trials('separate__regrade-1')), { one: 'passed' });
+});
+
+test('the test.sh in the image of a separate verifier need not be executable', () => {
+  const dir = set.task('unmarked', 'one', {
+    'task.toml': `artifacts = ["/srv/hello.txt"]\n${TOML}[verifier.environment]\n`,
+    'tests/Dockerfile': `FROM ${IMAGE}\nCOPY . /tests/\n`,
+  });
+  chmodSync(join(dir, 'one/tests/test.sh'), 0o644);
+  const [trial] = set.run(node, dir, 'unmarked', '-a', 'oracle').trials;
+  assert.equal(trial!.vivarium.outcome, 'passed', JSON.stringify(trial!.exception_info));
 });
 
 test('a task of steps: one sandbox, each step set up, worked on and graded; too low a reward ends it', () => {

@@ -44,7 +44,7 @@ function show(word: string, flags: Common): void {
     ['directory', job.trialPath(name)],
     ['image', images.task?.name ?? '-'],
     ['state', images.state ?? '-'],
-    ['verified', verification ? `${verification.mode}, ${verification.isolation}` : '-'],
+    ['verified', verification ? `${verification.mode}, ${verification.isolation}${endOf(verification.command)}` : '-'],
     ...(verification?.tampering ?? []).slice(0, 20).map((item) => ['tampering', JSON.stringify(item)]),
     ...suspectReasons.map((reason) => ['suspect', reason]),
     ...earlierTries.map((earlier) => ['earlier', `${earlier.outcome}: ${earlier.message.split('\n')[0]}`]),
@@ -54,6 +54,12 @@ function show(word: string, flags: Common): void {
   print(table(['', ''], rows).split('\n').slice(1).join('\n'));
   const more = result.exception_info?.exception_message.split('\n').slice(1).join('\n');
   if (more) print(`  ${visibleLines(more, '  ')}`);
+}
+
+/** How the tests ended, where that is more than nothing: it does not count, but often says why there is no reward. */
+function endOf(command: { outcome: string; exitCode: number | null } | null): string {
+  if (command === null || command.exitCode === 0) return '';
+  return `; tests ${command.exitCode === null ? command.outcome : `exited with ${command.exitCode}`}`;
 }
 
 type OpenFlags = Common & { graded?: boolean; keep?: boolean; interactive?: boolean };

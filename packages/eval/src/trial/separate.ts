@@ -1,4 +1,4 @@
-import { describe, type ExecResult, type Image, type Sandbox } from '@vivarium/sdk';
+import { describe, type ExecResult, type Image, type Sandbox, VivError } from '@vivarium/sdk';
 import { readRewards } from '@vivarium/sdk/verify/rewards.ts';
 import { carryArtifacts } from './carry-artifacts.ts';
 import type { TrialContext } from './context.ts';
@@ -71,7 +71,17 @@ async function createVerifier(
     { signal },
   );
   await verifier.files.upload('/', tree.tar(), { user: 'root', signal });
+  await makeRunnable(verifier, signal);
   return verifier;
+}
+
+/** COPY keeps modes, and many a test.sh is not executable where it comes from. One that is missing shows when it is run. */
+async function makeRunnable(verifier: Sandbox, signal: AbortSignal): Promise<void> {
+  try {
+    await verifier.files.chmod('/tests/test.sh', 0o755, { user: 'root', signal });
+  } catch (error) {
+    if (!(error instanceof VivError && error.code === 'path_not_found')) throw error;
+  }
 }
 
 async function runSeparateTests(
