@@ -43,6 +43,15 @@ test('a file that goes away, or becomes a directory, while its directory is read
     assert.deepEqual(await names(cellWhere(new VivError(code, 'gone'))), ['./a', './c'], code);
 });
 
+test('a directory that goes away while it is listed ends the archive with what came', async () => {
+  const cell = cellWhere(new VivError('path_not_found', 'gone'));
+  const list = async function* () {
+    yield entry('a');
+    throw new VivError('path_not_found', 'gone');
+  };
+  assert.deepEqual(await names({ ...cell, list } as unknown as Cell), ['./a']);
+});
+
 test('a sandbox that is lost breaks the archive off', async () => {
   await assert.rejects(names(cellWhere(new VivError('sandbox_lost', 'lost'))), { code: 'sandbox_lost' });
 });

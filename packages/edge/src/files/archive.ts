@@ -31,7 +31,7 @@ export function archive(cell: Cell, path: Buffer, root: CellEntry, options: Opti
 
 async function* directory(cell: Cell, path: Buffer, options: Options): AsyncGenerator<Buffer> {
   const links = new Map<string, Buffer>();
-  for await (const entry of cell.list(path, { ...options, depth: 0, self: true })) {
+  for await (const entry of listed(cell, path, options)) {
     const name =
       entry.name.toString('latin1') === '.' ? Buffer.from('.') : Buffer.concat([Buffer.from('./'), entry.name]);
     const first = entry.type === 'file' && entry.nlink > 1 ? links.get(`${entry.ino}`) : undefined;
@@ -43,6 +43,15 @@ async function* directory(cell: Cell, path: Buffer, options: Options): AsyncGene
     yield* content(cell, Buffer.concat([path, Buffer.from('/'), entry.name]), entry, name, options);
   }
   yield Buffer.alloc(2 * BLOCK_BYTES);
+}
+
+/** Ends early should the directory itself go away. */
+async function* listed(cell: Cell, path: Buffer, options: Options): AsyncGenerator<CellEntry> {
+  try {
+    yield* cell.list(path, { ...options, depth: 0, self: true });
+  } catch (error) {
+    if (!GONE.has(VivError.from(error).code)) throw error;
+  }
 }
 
 async function* single(cell: Cell, path: Buffer, entry: CellEntry, options: Options): AsyncGenerator<Buffer> {

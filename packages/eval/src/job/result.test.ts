@@ -43,6 +43,14 @@ test('several rewards have a mean each, and the score is that of the key reward'
   assert.deepEqual(Object.keys(sum.reward_stats.reward!).sort(), ['0.5', '1']);
 });
 
+test('rewards may be named as what every object inherits', () => {
+  const rewards = JSON.parse('{"__proto__": 1, "constructor": 0.5}') as Record<string, number>;
+  const { reward_stats } = evalOf(fakeResult('t', 'passed', rewards));
+  assert.deepEqual(Object.keys(reward_stats), ['__proto__', 'constructor']);
+  assert.deepEqual(Object.keys(reward_stats.constructor!), ['0.5']);
+  assert.equal(({} as Record<string, unknown>)['1'], undefined);
+});
+
 test('an eval is named agent__model__dataset, without a model agent__dataset', () => {
   assert.equal(evalKey(config), 'nop__set');
   assert.equal(evalKey({ ...config, agents: [{ ...config.agents[0]!, model_name: 'org/m1' }] }), 'nop__m1__set');

@@ -111,8 +111,7 @@ function evalStats(results: readonly TrialResult[]): EvalStats {
   };
   for (const result of results) {
     for (const [key, value] of Object.entries(result.verifier_result?.rewards ?? {})) {
-      stats.reward_stats[key] ??= {};
-      listed(stats.reward_stats[key], String(value)).push(result.trial_name);
+      listed(own(stats.reward_stats, key, {}), String(value)).push(result.trial_name);
     }
     const type = result.exception_info?.exception_type;
     if (type !== undefined) listed(stats.exception_stats, type).push(result.trial_name);
@@ -163,6 +162,12 @@ function mean(values: readonly number[]): number | null {
 }
 
 function listed(lists: Record<string, string[]>, key: string): string[] {
-  lists[key] ??= [];
-  return lists[key];
+  return own(lists, key, []);
+}
+
+/** A verifier names its rewards as it likes, also `__proto__` or `constructor`. */
+function own<T>(object: Record<string, T>, key: string, preset: T): T {
+  if (!Object.hasOwn(object, key))
+    Object.defineProperty(object, key, { value: preset, enumerable: true, writable: true, configurable: true });
+  return object[key]!;
 }

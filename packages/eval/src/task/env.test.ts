@@ -27,6 +27,13 @@ test('an unset variable without default names variable and field', () => {
   );
 });
 
+test('a task does not get the key of the node, whoever runs it may give it', () => {
+  const key = { VIV_API_KEY: 'secret' };
+  const env = { KEY: `\${VIV_API_KEY:-}` };
+  assert.throws(() => resolveEnv(env, key, 'environment.env'), { code: 'task_refused' });
+  assert.deepEqual(resolveEnv(env, key, '--ae'), { KEY: 'secret' });
+});
+
 test('what objects inherit is no variable', () => {
   assert.throws(() => resolveEnv({ A: `\${constructor}` }, host), /constructor is not set/);
 });

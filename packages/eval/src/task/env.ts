@@ -21,6 +21,15 @@ function resolved(value: string, host: Readonly<Record<string, string | undefine
   const match = TEMPLATE.exec(value);
   if (match === null) return value;
   const [, variable, preset] = match;
+  if (variable === 'VIV_API_KEY' && !field.startsWith('--'))
+    throw new VivError(
+      'task_refused',
+      `task.toml: ${field}: VIV_API_KEY would give the task every sandbox of the node`,
+      {
+        details: { file: 'task.toml', field, variable },
+        fault: 'user',
+      },
+    );
   const given = Object.hasOwn(host, variable!) ? host[variable!] : undefined;
   if (preset !== undefined) return given === undefined || given === '' ? preset : given;
   if (given !== undefined) return given;
