@@ -48,12 +48,16 @@ export class ImageMaker {
     return this.makeBy(plan.name, (directory) => this.#build(plan, directory, report, signal), report, signal);
   }
 
-  /** The same for an image that is made in another way. `work` gets a directory of its own, which is removed afterwards. */
+  /**
+   * The same for an image that is made in another way. `work` gets a directory of its own, which is removed afterwards. `slots`: how many
+   * run at once.
+   */
   async makeBy(
     name: string,
     work: (directory: string) => Promise<Image>,
     report: Report,
     signal: AbortSignal,
+    slots = this.#builds,
   ): Promise<Image> {
     if (!ImageName.safeParse(name).success) {
       throw new VivError('invalid_argument', `'${name}' is no image name: role/name@version`);
@@ -62,7 +66,7 @@ export class ImageMaker {
       report('wait', `another import of ${name} is under way`);
       await settledOrAborted(other, signal, name);
     }
-    const making = this.#builds.run(() => this.#begin(name, work));
+    const making = slots.run(() => this.#begin(name, work));
     this.#making.set(name, making);
     try {
       return await making;

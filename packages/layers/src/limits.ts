@@ -11,8 +11,8 @@ export const LAYER_LIMITS = {
   maxPackDepth: 1_000,
   /** Names and attributes of one layer of an OCI image, which are held in memory while it is converted. */
   maxOciMetadataBytes: 512 * 1024 ** 2,
-  /** A pull from a registry that takes longer is ended. */
-  pullTimeoutMs: 30 * 60_000,
+  /** Imports of OCI images that run at the same time: a slow registry holds up no others than these. */
+  maxOciImports: 4,
   /** Builds (imports, commits) that run at the same time; more wait. */
   maxBuilds: 4,
   /** What must be left free on the file system of the state directory. */

@@ -2,6 +2,7 @@ import { decodeCursor, isFinal, pageOf } from '@vivarium/core';
 import {
   type Change,
   type Image,
+  isImageName,
   type JournalRecord,
   type MountRequest,
   type PackReport,
@@ -15,7 +16,7 @@ import {
   VivError,
 } from '@vivarium/protocol';
 import type { Idempotency, Owner, PageOf, PageRequest, SandboxService } from '../edge.ts';
-import { localImage } from '../images/local-image.ts';
+import { pulledImage } from '../images/pulled-image.ts';
 import { journalPath, readPage } from '../journal/journal.ts';
 import { readRecords } from '../journal/journal-file.ts';
 import type { IdempotencyRow } from '../registry/idempotency-table.ts';
@@ -53,11 +54,13 @@ export class Sandboxes implements SandboxService {
     };
     const before = repeat();
     if (before) return before;
-    const { images, draining } = this.#context;
-    const image = draining ? request.image : await localImage(images, request.image);
-    // Another call with the key may have begun while this one waited, if only for a moment.
-    const meanwhile = repeat();
-    if (meanwhile) return meanwhile;
+    let { image } = request;
+    if (!isImageName(image)) {
+      this.#check(request, owner);
+      image = await pulledImage(this.#context.images, image);
+      const meanwhile = repeat();
+      if (meanwhile) return meanwhile;
+    }
     return toSandbox((await this.#make({ ...request, image }, owner, idempotency)).row, true);
   }
 
@@ -240,7 +243,8 @@ export class Sandboxes implements SandboxService {
     this.#context.boxes.get(id)?.touch();
   }
 
-  async #make(request: SandboxCreate, owner: Owner, idempotency?: Idempotency, origin?: Origin): Promise<Box> {
+  /** Before an image is brought for it, and before it is made. */
+  #check(request: SandboxCreate, owner: Owner): void {
     const { drivers, registry } = this.#context;
     if (!drivers.has(request.kind)) {
       throw new VivError(
@@ -253,6 +257,10 @@ export class Sandboxes implements SandboxService {
       throw new VivError('lease_not_found', `there is no lease ${request.lease}`, { details: { id: request.lease } });
     }
     this.#admission.check(owner);
+  }
+
+  async #make(request: SandboxCreate, owner: Owner, idempotency?: Idempotency, origin?: Origin): Promise<Box> {
+    this.#check(request, owner);
     return createBox(this.#context, request, owner, idempotency, origin);
   }
 

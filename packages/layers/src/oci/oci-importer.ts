@@ -4,7 +4,7 @@ import type { ImageMaker } from '../image-maker.ts';
 import { LAYER_LIMITS } from '../limits.ts';
 import type { LayerRecord } from '../manifest.ts';
 import type { Report } from '../progress.ts';
-import type { Semaphore } from '../semaphore.ts';
+import { Semaphore } from '../semaphore.ts';
 import type { ImageFiles } from './blobs.ts';
 import { foundationLayer, needsFoundation } from './foundation.ts';
 import { imageParts } from './image-parts.ts';
@@ -42,6 +42,7 @@ export type OciPlan = {
 export class OciImporter {
   readonly #parts: OciImporterParts;
   readonly #layers: OciLayers;
+  readonly #slots = new Semaphore(LAYER_LIMITS.maxOciImports);
 
   constructor(parts: OciImporterParts) {
     this.#parts = parts;
@@ -69,6 +70,7 @@ export class OciImporter {
       },
       report,
       signal,
+      this.#slots,
     );
   }
 

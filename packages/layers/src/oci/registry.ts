@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { closeSync, ftruncateSync, mkdirSync, openSync, rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { formatOciRef, parseOciRef, VivError } from '@vivarium/protocol';
@@ -25,7 +26,7 @@ export function registryImage(reference: string, stateDir: string): OciSource {
       const skopeo = new Skopeo(readRegistrySettings(stateDir), directory, signal);
       report('fetch', `asking for ${name}`);
       const repository = `${ref.registry}/${ref.repository}`;
-      const { digest, layers } = await findImage(skopeo, name, repository);
+      const { digest, layers } = await findImage(skopeo, name, repository, ref.digest);
       const layout = join(directory, 'layout');
       const known = context.knownBlobs(layers.map((layer) => layer.digest));
       const placeholders = layers.filter((layer) => known.has(layer.digest)).map((layer) => placeholder(layout, layer));
@@ -43,16 +44,20 @@ async function findImage(
   skopeo: Skopeo,
   name: string,
   repository: string,
+  wanted: string | null,
 ): Promise<{ digest: string | null; layers: Descriptor[] }> {
-  const first = parsed(await skopeo.manifest(name), name);
-  if (!first.manifests) return { digest: null, layers: first.layers ?? [] };
-  const manifests = first.manifests;
+  const { manifests, layers = [] } = parsed(await skopeo.manifest(name), name, wanted);
+  if (!manifests) return { digest: wanted, layers };
   const { digest } = refusing(() => ourDescriptor(manifests));
-  const image = parsed(await skopeo.manifest(`${repository}@${digest}`), name);
+  const image = parsed(await skopeo.manifest(`${repository}@${digest}`), name, digest);
   return { digest, layers: image.layers ?? [] };
 }
 
-function parsed(bytes: Buffer, name: string) {
+/** Checked against its digest where one is known: a raw manifest is what the registry, or a mirror of it, chose to send. */
+function parsed(bytes: Buffer, name: string, digest: string | null) {
+  const found = `sha256:${createHash('sha256').update(bytes).digest('hex')}`;
+  if (digest !== null && digest !== found)
+    throw new VivError('invalid_image', `the registry has something else under ${digest}: its digest is ${found}`);
   try {
     const manifest = AnyManifest.safeParse(JSON.parse(bytes.toString('utf8')));
     if (manifest.success) return manifest.data;
