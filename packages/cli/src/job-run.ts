@@ -16,11 +16,7 @@ const RETRY_MS = 60_000;
 type Output = ConnectionOptions & { quiet?: boolean; json?: boolean };
 
 /** Runs a job that has been started or read, shows how it goes, and prints what came out. */
-export async function runToEnd(
-  { directory, tasks }: StartedJob,
-  flags: Output,
-  warnings: readonly string[] = [],
-): Promise<void> {
+export async function runToEnd({ directory, tasks, warnings = [] }: StartedJob, flags: Output): Promise<void> {
   const screen = new JobScreen(flags.quiet ?? false);
   const stop = new AbortController();
   const interrupts = onInterrupt(stop, directory.path);

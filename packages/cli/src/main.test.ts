@@ -94,6 +94,19 @@ test('a mistyped verb is answered with the nearest', async () => {
   assert.equal(stderr, 'viv: no verb `exce`\nhint: Did you mean `viv exec`?\n');
 });
 
+test('a value that can’t be is told with its option', async () => {
+  const { code, stderr } = await viv(['eval', 'x', '-k', 'many']);
+  assert.equal(code, 2);
+  assert.match(stderr, /^viv: --attempts: not a whole number: many\nhint: /);
+});
+
+test('a verb that needs a second word shows which there are, and nothing else', async () => {
+  const { code, stdout, stderr } = await viv(['job']);
+  assert.deepEqual({ code, stdout }, { code: 2, stdout: '' });
+  assert.match(stderr, /^Usage: viv job .*regrade/s);
+  assert.doesNotMatch(stderr, /viv: /);
+});
+
 test('a verb of another tool is answered with ours', async () => {
   assert.match((await viv(['rm', 'x'])).stderr, /no verb `rm`\nhint: Did you mean `viv kill`/);
   assert.match((await viv(['images'])).stderr, /hint: Did you mean `viv image ls`/);

@@ -1,4 +1,5 @@
-import { Command, CommanderError } from 'commander';
+import { ERROR_CODES, VivError } from '@vivarium/sdk/error.ts';
+import { Command, CommanderError, type Option } from 'commander';
 import { complain, usage } from './complaint.ts';
 import type { Verb, VerbModule } from './verb.ts';
 
@@ -20,6 +21,7 @@ export async function runVerb(verb: Verb, module: VerbModule, args: string[], al
   module.define(command, all);
   for (const each of [command, ...command.commands]) {
     each.exitOverride().configureOutput({ outputError: () => {} });
+    each.options.forEach(nameInErrors);
     if (each.commands.length === 0) addGlobals(each);
   }
   // In run and exec the codes below 125 belong to the command.
@@ -29,12 +31,30 @@ export async function runVerb(verb: Verb, module: VerbModule, args: string[], al
     return Number(process.exitCode ?? 0);
   } catch (thrown) {
     if (thrown instanceof Exit) return thrown.code;
+    // Commander has shown the help of a verb whose second word is missing, and has nothing to add.
+    if (thrown instanceof CommanderError && thrown.code === 'commander.help') return own ?? USAGE;
     if (thrown instanceof CommanderError) return thrown.exitCode === 0 ? 0 : usage(verb.name, thrown, own);
     return complain(thrown, own);
   }
 }
 
+const USAGE = ERROR_CODES.invalid_argument.exit;
 const RUNS_COMMANDS = new Set(['run', 'exec', 'shell', 'attach']);
+
+/** `--attempts: not a whole number: many`: which of the values it was. */
+function nameInErrors(option: Option): void {
+  const parse = option.parseArg?.bind(option);
+  if (!parse) return;
+  option.argParser((text: string, previous: unknown) => {
+    try {
+      return parse(text, previous);
+    } catch (thrown) {
+      if (!(thrown instanceof VivError)) throw thrown;
+      const { code, message, hint } = thrown;
+      throw new VivError(code, `${option.long ?? option.short}: ${message}`, { hint });
+    }
+  });
+}
 
 function addGlobals(command: Command): void {
   command.optionsGroup('Connection:').option('--url <url>', 'server to talk to').option('--api-key <key>', 'API key');

@@ -14,7 +14,7 @@ export { removeJob } from './job/remove.ts';
 export { gradedScore, type JobResult } from './job/result.ts';
 export { type LoadedTask, type RunOptions, runJob } from './job/run-job.ts';
 export { runnerOf } from './job/runner-lock.ts';
-export { reloadTasks, type StartedJob, startJob } from './job/start.ts';
+export { reloadTasks, type StartedJob, startJob, startUnnamedJob } from './job/start.ts';
 export { JobBoard } from './report/job-board.ts';
 export { outcomeLine, reasonText, rewardText, summaryLines } from './report/summary.ts';
 export { loadTask, loadTaskSet, resolveEnv, type Task, type TaskSet } from './task/index.ts';

@@ -1,5 +1,5 @@
 import { resolve } from 'node:path';
-import { agentConfig, type JobRequest, startJob } from '@vivarium/eval';
+import { agentConfig, type JobRequest, startJob, startUnnamedJob } from '@vivarium/eval';
 import { type Command, Option } from 'commander';
 import { bad } from '../complaint.ts';
 import type { ConnectionOptions } from '../connection.ts';
@@ -95,8 +95,8 @@ async function run(dir: string | undefined, flags: Flags): Promise<void> {
   const path = dir ?? flags.path;
   if (path === undefined) throw bad('no tasks named', 'Name a directory: viv eval DIR');
   if (dir !== undefined && flags.path !== undefined) throw bad('name the tasks once, as DIR or with -p');
-  const started = await startJob(jobRequest(path, flags));
-  await runToEnd(started, flags);
+  const begin = flags.jobName === undefined ? startUnnamedJob : startJob;
+  await runToEnd(await begin(jobRequest(path, flags)), flags);
 }
 
 function jobRequest(path: string, flags: Flags): JobRequest {
@@ -140,5 +140,8 @@ function jobRequest(path: string, flags: Flags): JobRequest {
 
 /** `NAME` alone is kept as `${NAME}`: its value is looked up when the job runs and is not stored. */
 function collectVariable(text: string, all: Record<string, string> = {}): Record<string, string> {
-  return text.includes('=') ? collectEnv(text, all) : { ...all, [text]: `\${${text}}` };
+  if (text.includes('=')) return collectEnv(text, all);
+  if (process.env[text] === undefined)
+    throw bad(`the variable ${text} is not set here`, `Set it, or give ${text}=VALUE.`);
+  return { ...all, [text]: `\${${text}}` };
 }

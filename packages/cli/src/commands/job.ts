@@ -88,7 +88,7 @@ async function resume(word: string, flags: Common): Promise<void> {
   const directory = findJob(flags.jobsDir, word);
   const { tasks, changed } = await reloadTasks(directory);
   const warnings = changed.map((id) => `task ${id} is not as it was when the job began`);
-  await runToEnd({ directory, tasks }, flags, warnings);
+  await runToEnd({ directory, tasks, warnings }, flags);
 }
 
 function brief(job: JobDirectory) {

@@ -87,9 +87,12 @@ async function open(word: string, argv: string[], flags: OpenFlags): Promise<voi
 }
 
 function diff(word: string, flags: Common): void {
-  const { name, job } = findTrial(flags.jobsDir, word);
+  const { name, job, result } = findTrial(flags.jobsDir, word);
   const { regradeOf } = job.config.vivarium;
-  const changes = readChanges(regradeOf === null ? job.trialPath(name) : join(regradeOf, name));
+  const dir = regradeOf === null ? job.trialPath(name) : join(regradeOf, name);
+  // Each step's list is of all that differs from the image: the last one's is the trial's.
+  const step = result.step_results?.at(-1)?.step_name;
+  const changes = readChanges(step === undefined ? dir : join(dir, 'steps', step));
   if (changes === null)
     throw bad(`trial ${name} kept no list of changes`, 'Trials that ended before their agent did have none.');
   for (const change of changes) {

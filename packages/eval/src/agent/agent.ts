@@ -1,4 +1,4 @@
-import type { Sandbox } from '@vivarium/sdk';
+import { type Sandbox, VivError } from '@vivarium/sdk';
 import type { AgentConfig } from '../job/config.ts';
 import type { FileTree } from '../trial/file-tree.ts';
 import type { AgentFailure } from '../trial/outcome.ts';
@@ -60,6 +60,10 @@ export function agentConfig(
 ): AgentConfig {
   const prefixed = text.startsWith('host:');
   const command = prefixed ? text.slice('host:'.length).trim() : text;
+  if (command.trim() === '')
+    throw new VivError('invalid_argument', 'the agent is an empty command', {
+      hint: 'Give -a oracle, nop or a command.',
+    });
   const builtin = text === 'oracle' || text === 'nop';
   return {
     name: builtin ? text : programName(command),

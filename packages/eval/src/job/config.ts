@@ -107,6 +107,11 @@ export function jobConfig(request: JobRequest): JobConfig {
     throw new VivError('invalid_argument', `not a job name: ${request.jobName}`, {
       hint: 'Letters, digits, dots, dashes and underscores, at most 128.',
     });
+  const { modelUrl } = request.details ?? {};
+  if (modelUrl && !(URL.canParse(modelUrl) && /^https?:$/.test(new URL(modelUrl).protocol)))
+    throw new VivError('invalid_argument', `the model's address (--model-url) is no URL: ${modelUrl}`, {
+      hint: 'Such as http://10.0.0.5:8000/v1.',
+    });
   return {
     job_name: request.jobName,
     jobs_dir: request.jobsDir,

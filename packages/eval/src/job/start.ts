@@ -6,8 +6,14 @@ import { type JobRequest, jobConfig } from './config.ts';
 import { JobDirectory } from './directory.ts';
 import { type PlannedTask, planTrials } from './plan.ts';
 import type { LoadedTask } from './run-job.ts';
+import { taskWarnings } from './task-warnings.ts';
 
-export type StartedJob = { directory: JobDirectory; tasks: Map<string, LoadedTask> };
+export type StartedJob = {
+  directory: JobDirectory;
+  tasks: Map<string, LoadedTask>;
+  /** What is odd about the tasks, to be shown before they run. */
+  warnings?: string[];
+};
 
 /** Loads the tasks, plans the trials and makes the job's directory. Nothing runs yet: `runJob` does that. */
 export async function startJob(request: JobRequest): Promise<StartedJob> {
@@ -31,7 +37,20 @@ export async function startJob(request: JobRequest): Promise<StartedJob> {
   const plan = planTrials(planned, config.n_attempts, new Date());
   const directory = JobDirectory.create(config.jobs_dir, config.job_name);
   directory.begin(config, plan);
-  return { directory, tasks };
+  return { directory, tasks, warnings: taskWarnings(set) };
+}
+
+const NAMES_MAX = 100;
+
+/** The same where nobody asked for the job's name: it gives way to a job that took it, as one begun in the same second. */
+export async function startUnnamedJob(request: JobRequest): Promise<StartedJob> {
+  for (let n = 1; ; n++) {
+    try {
+      return await startJob(n === 1 ? request : { ...request, jobName: `${request.jobName}-${n}` });
+    } catch (error) {
+      if (n === NAMES_MAX || VivError.from(error).code !== 'job_exists') throw error;
+    }
+  }
 }
 
 /** The tasks of an existing job as they are on disk now. `changed`: those that are not as they were when the job began. */
