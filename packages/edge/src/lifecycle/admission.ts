@@ -1,5 +1,5 @@
 import { readFileSync, statfsSync } from 'node:fs';
-import { VivError } from '@vivarium/protocol';
+import { type SandboxCreate, VivError } from '@vivarium/protocol';
 import type { Owner } from '../edge.ts';
 import type { EdgeContext } from './context.ts';
 
@@ -32,6 +32,22 @@ export class Admission {
     }
     this.#checkRoom();
     createGate.check();
+  }
+
+  /** Of a create: also throws `unsupported` (its kind) and `lease_not_found`. */
+  admit(request: SandboxCreate, owner: Owner): void {
+    const { drivers, registry } = this.#context;
+    if (!drivers.has(request.kind)) {
+      throw new VivError(
+        'unsupported',
+        `this node has no ${request.kind} sandboxes, only: ${[...drivers.keys()].join(', ')}`,
+        { details: { kind: request.kind } },
+      );
+    }
+    if (request.lease !== undefined && !registry.leases.has(request.lease)) {
+      throw new VivError('lease_not_found', `there is no lease ${request.lease}`, { details: { id: request.lease } });
+    }
+    this.check(owner);
   }
 
   #checkQuota(owner: Owner, count: number): void {

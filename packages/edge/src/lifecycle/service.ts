@@ -56,7 +56,7 @@ export class Sandboxes implements SandboxService {
     if (before) return before;
     let { image } = request;
     if (!isImageName(image)) {
-      this.#check(request, owner);
+      this.#admission.admit(request, owner);
       image = await pulledImage(this.#context.images, image);
       const meanwhile = repeat();
       if (meanwhile) return meanwhile;
@@ -243,24 +243,8 @@ export class Sandboxes implements SandboxService {
     this.#context.boxes.get(id)?.touch();
   }
 
-  /** Before an image is brought for it, and before it is made. */
-  #check(request: SandboxCreate, owner: Owner): void {
-    const { drivers, registry } = this.#context;
-    if (!drivers.has(request.kind)) {
-      throw new VivError(
-        'unsupported',
-        `this node has no ${request.kind} sandboxes, only: ${[...drivers.keys()].join(', ')}`,
-        { details: { kind: request.kind } },
-      );
-    }
-    if (request.lease !== undefined && !registry.leases.has(request.lease)) {
-      throw new VivError('lease_not_found', `there is no lease ${request.lease}`, { details: { id: request.lease } });
-    }
-    this.#admission.check(owner);
-  }
-
   async #make(request: SandboxCreate, owner: Owner, idempotency?: Idempotency, origin?: Origin): Promise<Box> {
-    this.#check(request, owner);
+    this.#admission.admit(request, owner);
     return createBox(this.#context, request, owner, idempotency, origin);
   }
 
