@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { imageConfigOf, OciConfig } from './oci-config.ts';
-import { readRegistrySettings, writeRegistriesConf } from './registry-settings.ts';
+import { checkRegistryAllowed, readRegistrySettings, writeRegistriesConf } from './registry-settings.ts';
 
 const ours = (config: unknown) => imageConfigOf(OciConfig.parse({ rootfs: { diff_ids: null }, config }));
 
@@ -45,6 +45,19 @@ test('what does not fit is left out, and said', () => {
 
 test('an image without a config has the defaults', () => {
   assert.deepEqual(ours(null).config, { env: {}, labels: {} });
+});
+
+test('a node can be told which registries it may ask, and asks no other', (t) => {
+  const at = mkdtempSync(join(tmpdir(), 'viv-registries-'));
+  t.after(() => rmSync(at, { recursive: true }));
+  const check = (registry: string) =>
+    checkRegistryAllowed(readRegistrySettings(at), registry, `${registry}/library/x:1`);
+  assert.doesNotThrow(() => check('docker.io'));
+  writeFileSync(join(at, 'registries.json'), '{"only":["192.0.2.7:5000"]}');
+  assert.doesNotThrow(() => check('192.0.2.7:5000'));
+  assert.throws(() => check('docker.io'), { code: 'forbidden', message: /no registry docker\.io.*192\.0\.2\.7/ });
+  writeFileSync(join(at, 'registries.json'), '{"only":[]}');
+  assert.throws(() => check('192.0.2.7:5000'), { message: /allowed: none/ });
 });
 
 test('registries.json becomes a registries.conf; without it the host’s own holds; a broken one is named', (t) => {

@@ -18,6 +18,8 @@ export const RegistrySettings = z.strictObject({
     .default({}),
   /** Hosts that are spoken to without TLS. No others are. */
   plainHttp: z.array(host).max(100).default([]),
+  /** The only hosts that references may name; without it any. An empty list: none. */
+  only: z.array(host).max(100).optional(),
   /** Passwords, as docker login and skopeo login write them. */
   authFile: z.string().startsWith('/').optional(),
   timeoutS: z.number().int().min(1).max(86_400).default(1800),
@@ -44,6 +46,20 @@ export function readRegistrySettings(stateDir: string): RegistrySettings {
   if (parsed.success) return parsed.data;
   const [issue] = parsed.error.issues;
   throw fail(`${issue?.path.join('.')}: ${issue?.message}`);
+}
+
+/** Throws `forbidden` for a host that this node must not ask. Nothing was sent. */
+export function checkRegistryAllowed({ only }: RegistrySettings, registry: string, reference: string): void {
+  if (only === undefined || only.includes(registry)) return;
+  const allowed = only.length === 0 ? 'none' : only.join(', ');
+  throw new VivError(
+    'forbidden',
+    `this node asks no registry ${registry}, which ${reference} names (allowed: ${allowed})`,
+    {
+      details: { reference, registry, only },
+      hint: `Import the image from a file (--oci), map the reference to an image that is there, or add ${registry} to "only" in the node's ${FILE}.`,
+    },
+  );
 }
 
 /**

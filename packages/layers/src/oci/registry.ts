@@ -9,7 +9,7 @@ import { AnyManifest, blobName, type Descriptor } from './descriptor.ts';
 import { ourDescriptor } from './image-parts.ts';
 import type { OciSource } from './oci-importer.ts';
 import { refusing } from './refusal-error.ts';
-import { readRegistrySettings } from './registry-settings.ts';
+import { checkRegistryAllowed, readRegistrySettings } from './registry-settings.ts';
 import { Skopeo } from './skopeo.ts';
 
 /** Between two looks at the free space while blobs come in. */
@@ -23,7 +23,9 @@ export function registryImage(reference: string, stateDir: string): OciSource {
   return {
     async fetch(context) {
       const { directory, report, signal } = context;
-      const skopeo = new Skopeo(readRegistrySettings(stateDir), directory, signal);
+      const settings = readRegistrySettings(stateDir);
+      checkRegistryAllowed(settings, ref.registry, name);
+      const skopeo = new Skopeo(settings, directory, signal);
       report('fetch', `asking for ${name}`);
       const repository = `${ref.registry}/${ref.repository}`;
       const { digest, layers } = await findImage(skopeo, name, repository, ref.digest);
