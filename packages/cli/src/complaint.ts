@@ -4,13 +4,28 @@ import { visible } from './console.ts';
 
 /** `viv: message`, `hint: …` on stderr. Returns the exit code: the error's own, or `code` where the verb has its own. */
 export function complain(thrown: unknown, code?: number): number {
-  const error = VivError.from(thrown);
+  const error = VivError.from(ofFile(thrown) ?? thrown);
   // A message may hold names that a program inside has chosen.
   process.stderr.write(`viv: ${error.message.split('\n').map(visible).join('\n')}\n`);
   if (error.hint) process.stderr.write(`hint: ${error.hint}\n`);
   if (process.env.VIV_DEBUG)
     process.stderr.write(`${error.stack}\n${error.cause instanceof Error ? `cause: ${error.cause.stack}\n` : ''}`);
   return code ?? error.exitCode;
+}
+
+const FILE_TROUBLE: Record<string, string> = {
+  ENOENT: 'no such file or directory',
+  ENOTDIR: 'not a directory',
+  EISDIR: 'a directory',
+  EACCES: 'permission denied',
+};
+
+/** A file of this machine that was named and can't be used is no bug of ours. */
+function ofFile(thrown: unknown): VivError | undefined {
+  if (!(thrown instanceof Error) || thrown instanceof VivError) return undefined;
+  const { code = '', path, syscall } = thrown as NodeJS.ErrnoException;
+  if (typeof path !== 'string' || syscall?.startsWith('spawn') || !Object.hasOwn(FILE_TROUBLE, code)) return undefined;
+  return bad(`${path}: ${FILE_TROUBLE[code]}`, 'Correct the path and try again.');
 }
 
 /** A usage error as commander found it. */

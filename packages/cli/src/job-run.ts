@@ -19,7 +19,7 @@ type Output = ConnectionOptions & { quiet?: boolean; json?: boolean };
 export async function runToEnd({ directory, tasks, warnings = [] }: StartedJob, flags: Output): Promise<void> {
   const screen = new JobScreen(flags.quiet ?? false);
   const stop = new AbortController();
-  const interrupts = onInterrupt(stop, directory.path);
+  const interrupts = onInterrupt(stop, directory.path, (text) => screen.say(text));
   const { url, apiKey } = localConnection(flags);
   const viv = new Vivarium({ url, ...(apiKey !== undefined && { apiKey }), retryMs: RETRY_MS });
   try {
@@ -57,10 +57,10 @@ export function newJobId(): string {
 }
 
 /** The first Ctrl-C ends the job in good order, the second this process. */
-function onInterrupt(stop: AbortController, path: string): () => void {
+function onInterrupt(stop: AbortController, path: string, say: (text: string) => void): () => void {
   const onSignal = () => {
     if (stop.signal.aborted) process.exit(INTERRUPTED);
-    note(`\nviv: ending the running trials (Ctrl-C again: at once); \`viv job resume ${path}\` goes on`);
+    say(`viv: ending the running trials (Ctrl-C again: at once); \`viv job resume ${path}\` goes on`);
     stop.abort(new Error('interrupted'));
   };
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, onSignal);

@@ -29,6 +29,14 @@ export class JobScreen {
     this.#drawn = 0;
   }
 
+  /** A line that stays, also where nothing else is shown. */
+  say(text: string): void {
+    if (!this.#timer) return note(text);
+    // What the terminal echoed (`^C`) is on the line after the live part and goes with it.
+    process.stderr.write(`${this.#erase()}\r\u001b[J${text}\n`);
+    this.#drawn = 0;
+  }
+
   /** Leaves the results, takes away the live part. */
   end(): void {
     clearInterval(this.#timer);

@@ -94,6 +94,12 @@ test('a mistyped verb is answered with the nearest', async () => {
   assert.equal(stderr, 'viv: no verb `exce`\nhint: Did you mean `viv exec`?\n');
 });
 
+test('a file of this machine that is not there is told by its path, and is no bug', async () => {
+  const { code, stderr } = await viv(['image', 'import', 'x@1', '--oci', 'nowhere']);
+  assert.equal(code, 2);
+  assert.equal(stderr, 'viv: nowhere: no such file or directory\nhint: Correct the path and try again.\n');
+});
+
 test('a value that can’t be is told with its option', async () => {
   const { code, stderr } = await viv(['eval', 'x', '-k', 'many']);
   assert.equal(code, 2);

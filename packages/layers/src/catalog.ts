@@ -50,7 +50,8 @@ export class Catalog {
     const reason = this.#rejected.get(name);
     if (reason !== undefined)
       throw new VivError('image_corrupt', `image ${name} is refused: ${reason}`, { details: { image: name } });
-    const known = [...this.#entries.keys()].sort();
+    // Names with a digest in them are given by programs (builds, tasks, trials): nobody means to write those.
+    const known = [...this.#entries.keys()].filter((key) => !/^cache\/|[0-9a-f]{16}/.test(key)).sort();
     const there =
       known.length === 0
         ? 'there is no image yet'

@@ -125,7 +125,10 @@ function shown(): (event: BuildEvent) => void {
     } else if (event.type === 'warning')
       line(`warning: ${event.line === null ? '' : `line ${event.line}: `}${event.message}`);
     else if (event.cached === null) line(`[${event.index}/${event.total}] ${event.instruction.split('\n')[0]}`);
-    else if (event.cached === false) line(`[${event.index}/${event.total}] done in ${(event.ms! / 1000).toFixed(1)} s`);
+    else if (event.cached && /^(RUN|COPY|ADD)\b/i.test(event.instruction))
+      line(`[${event.index}/${event.total}] cached`);
+    else if (!event.cached && event.ms !== null)
+      line(`[${event.index}/${event.total}] done in ${(event.ms / 1000).toFixed(1)} s`);
   };
 }
 

@@ -16,8 +16,8 @@ type Flags = ConnectionOptions & {
   grader?: string;
   mode: 'fresh' | 'in_place';
   isolation: 'in_process' | 'black_box';
-  workspace: string[];
-  protect: string[];
+  workspace?: string[];
+  protect?: string[];
   agentUser?: string;
   user?: string;
   workdir?: string;
@@ -50,8 +50,12 @@ export function define(command: Command): void {
         .choices(['in_process', 'black_box'])
         .default('in_process'),
     )
-    .option('--workspace <glob>', 'what the agent is expected to change (repeatable)', collect, [])
-    .option('--protect <glob>', 'what is graded as the image has it (repeatable)', collect, [])
+    .option(
+      '--workspace <glob>',
+      'what the agent is expected to change (repeatable; default: the image’s workdir)',
+      collect,
+    )
+    .option('--protect <glob>', 'what is graded as the image has it (repeatable)', collect)
     .option('--agent-user <user>', 'who runs the agent’s program in a black box')
     .option('-u, --user <user>', 'who runs the grader')
     .option('-w, --workdir <dir>', 'directory the grader starts in')
@@ -87,11 +91,11 @@ function requestOf(argv: string[], flags: Flags, grader: string | undefined): Ve
   return {
     mode,
     isolation,
-    protect,
+    ...(protect && { protect }),
     afterwards: flags.then,
     command: argv.length > 0 ? argv : `${shell} /tests/test.sh`,
     ...(grader !== undefined && { grader }),
-    ...(workspace.length > 0 && { workspace }),
+    ...(workspace && { workspace }),
     ...(agentUser !== undefined && { agentUser }),
     ...(user !== undefined && { user }),
     ...(workdir !== undefined && { cwd: workdir }),
