@@ -21,6 +21,19 @@ test('failures of the machinery are no zeros: they stay out of the mean and of p
   assert.deepEqual(sum.pass_at_k, { 1: 1 });
 });
 
+test('the strict mean counts an agent that left nothing to grade as 0, and still no failure of the machinery', () => {
+  const sum = evalOf(
+    fakeResult('t', 'passed', { reward: 1 }),
+    fakeResult('t', 'verifier_error', null),
+    fakeResult('t', 'agent_error', null),
+    fakeResult('t', 'agent_timeout', null),
+    fakeResult('t', 'infra_error', null),
+    fakeResult('t', 'build_error', null),
+  );
+  assert.equal(sum.metrics.strict, 0.25);
+  assert.equal(sum.metrics.mean, 1);
+});
+
 test('an agent that timed out or failed still has its grade', () => {
   const sum = evalOf(fakeResult('t', 'agent_timeout', { reward: 0.5 }), fakeResult('t', 'agent_error', { reward: 0 }));
   assert.equal(sum.metrics.mean, 0.25);
@@ -39,7 +52,7 @@ test('several rewards have a mean each, and the score is that of the key reward'
     fakeResult('t', 'failed', { reward: 0.5, speed: 2 }),
     fakeResult('t', 'passed', { reward: 1, speed: 4 }),
   );
-  assert.deepEqual(sum.metrics, { mean: 0.75, rewards: { reward: 0.75, speed: 3 } });
+  assert.deepEqual(sum.metrics, { mean: 0.75, strict: 0.75, rewards: { reward: 0.75, speed: 3 } });
   assert.deepEqual(Object.keys(sum.reward_stats.reward!).sort(), ['0.5', '1']);
 });
 

@@ -28,7 +28,8 @@ export type EvalStats = {
   /** Trials that say nothing about the agent: their reward is missing, not 0. */
   n_errors: number;
   /** Mean per reward key over the trials that have it. */
-  metrics: { mean: number | null; rewards: Record<string, number> };
+  /** `strict`: as `mean`, with 0 for trials whose agent or verifier failed so that there is no reward; failures of the machinery and of the task stay out. */
+  metrics: { mean: number | null; strict: number | null; rewards: Record<string, number> };
   /** Keyed by k; over the tasks that have k graded attempts. */
   pass_at_k: Record<string, number>;
   reward_stats: Record<string, Record<string, string[]>>;
@@ -104,7 +105,7 @@ function evalStats(results: readonly TrialResult[]): EvalStats {
   const stats: EvalStats = {
     n_trials: results.length,
     n_errors: results.length - scores.length,
-    metrics: { mean: mean(scores), rewards: meanPerKey(results) },
+    metrics: { mean: mean(scores), strict: mean(strictScores(results)), rewards: meanPerKey(results) },
     pass_at_k: passAtKs(results),
     reward_stats: {},
     exception_stats: {},
@@ -117,6 +118,16 @@ function evalStats(results: readonly TrialResult[]): EvalStats {
     if (type !== undefined) listed(stats.exception_stats, type).push(result.trial_name);
   }
   return stats;
+}
+
+/** An agent that leaves what can't be graded (and so a verifier_error) gains nothing by it here. */
+function strictScores(results: readonly TrialResult[]): number[] {
+  const MAY_BE_THE_AGENTS: readonly TrialOutcome[] = ['agent_error', 'agent_timeout', 'verifier_error'];
+  return results.flatMap((result) => {
+    const score = gradedScore(result);
+    if (score !== null) return [score];
+    return MAY_BE_THE_AGENTS.includes(result.vivarium.outcome) ? [0] : [];
+  });
 }
 
 /** Each task weighs the same. A k for which some task has too few graded attempts is left out. */

@@ -35,6 +35,11 @@ test('errors of the machinery are infra_error in every phase', () => {
   }
 });
 
+test('an agent whose state can not be graded has failed itself', () => {
+  const tooDeep = new VivError('invalid_image', 'directories too deep', { fault: 'agent' });
+  assert.equal(stopFor(tooDeep, 'verify').outcome, 'agent_error');
+});
+
 test('what the task does wrong is told by its phase', () => {
   assert.equal(stopFor(new VivError('image_not_found', 'FROM nothing'), 'build').outcome, 'build_error');
   assert.equal(stopFor(new VivError('build_failed', 'line 3'), 'build').outcome, 'build_error');

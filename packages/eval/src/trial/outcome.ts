@@ -71,7 +71,8 @@ export function stopFor(thrown: unknown, phase: 'build' | 'start' | 'run' | 'ver
   if (error.fault === 'infra' || GONE.has(error.code)) return new TrialStop('infra_error', error);
   if (REFUSALS.has(error.code)) return new TrialStop('refused', error);
   if (phase === 'build' || phase === 'start') return new TrialStop('build_error', error);
-  return new TrialStop(phase === 'verify' ? 'verifier_error' : 'agent_error', error);
+  // What an agent left may be such that no grade can be made of it (directories too deep to be read): that is its doing.
+  return new TrialStop(phase === 'verify' && error.fault !== 'agent' ? 'verifier_error' : 'agent_error', error);
 }
 
 /** May another try of the whole trial end better? */
