@@ -3,7 +3,7 @@
  * per machine (image-cache.ts) and linked in.
  */
 import { execFileSync } from 'node:child_process';
-import { appendFileSync, existsSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
+import { appendFileSync, existsSync, mkdirSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { down, liveRecord, type NodePaths, nodePaths, runningServer, stopServer, up } from '@vivarium/node';
@@ -42,6 +42,7 @@ export async function startTestNode(
   if (options.image !== false) linkImages(stateDir, options.ownFiles === true);
   // No packet of a test leaves the machine: tests with a registry of their own say so in this file.
   const registries = join(stateDir, 'registries.json');
+  mkdirSync(stateDir, { recursive: true, mode: 0o700 });
   if (!existsSync(registries)) writeFileSync(registries, '{"only":[]}\n');
   const upOn = (port: number) => up({ stateDir, listen: `127.0.0.1:${port}`, domain: undefined, detach: true }, quiet);
   await upOn(0);

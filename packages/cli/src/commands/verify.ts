@@ -141,6 +141,6 @@ function printVerification(verification: Verification): void {
     note(style.dim(`and ${total - Math.min(SHOWN, tampering.length)} more outside the workspace (--json)`));
 }
 
-function collect(text: string, all: string[]): string[] {
+function collect(text: string, all: string[] = []): string[] {
   return [...all, text];
 }
