@@ -93,6 +93,27 @@ test('nothing the agent put in the place of shells, tools, libraries or director
   }
 });
 
+test('a library that the agent names for looking up users and hosts is not loaded, and its configuration comes back', async () => {
+  const plant = `printf '#include <stdio.h>\\n__attribute__((constructor)) static void win(void) { FILE *f = fopen("/logs/verifier/reward.json", "w"); if (f) { fputs("{\\\\"reward\\\\": 1}", f); fclose(f); } }\\n' > /tmp/win.c
+gcc -shared -fPIC -o /usr/lib/x86_64-linux-gnu/libnss_win.so.2 /tmp/win.c || exit 1
+for name in passwd group services hosts; do echo "$name: win files"; done > /etc/nsswitch.conf`;
+  const sandbox = await withService('41');
+  await sandbox.exec(plant, { throwOnError: true });
+  const command = ['bash', '-c', 'echo ~nobody; ls -l /; nc -w 1 localhost 8000 < /dev/null; . /tests/test.sh'];
+  const { rewards } = await sandbox.verify({ ...request, command });
+  assert.deepEqual(rewards, { reward: 0 });
+  assert.match(await sandbox.files.readText('/etc/nsswitch.conf'), /^passwd: win files$/m);
+  await sandbox.kill();
+});
+
+test('root is user 0 whoever else is called so, and a working directory that is gone keeps no grader from its work', async () => {
+  const agent = 'rm -rf /srv/gone; sed -i "s/^root:x:0:0/root:x:1234:1234/" /etc/passwd';
+  const change = { user: 'root', cwd: '/srv/gone' };
+  assert.deepEqual((await graded('42', agent, change)).rewards, { reward: 1 });
+  const command = 'test "$(id -u)" = 0 && echo 0.5 > /logs/verifier/reward.txt';
+  assert.deepEqual((await graded('42', agent, { ...change, mode: 'fresh', command })).rewards, { reward: 0.5 });
+});
+
 test('its own state is kept when that is asked for, a black box is refused', async () => {
   const { state } = await graded('42', 'echo x > /root/mine', { keep: 'kept/place@1' });
   assert.equal(state?.image, 'kept/place@1');

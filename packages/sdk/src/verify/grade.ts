@@ -50,6 +50,7 @@ export async function gradeFresh(
     const onAbort = () => void end().catch(() => {});
     signal?.addEventListener('abort', onAbort, { once: true });
     const env = await prepare(sandbox, state, request, isolation);
+    await request.beforeCommand?.(sandbox);
     const createMs = performance.now() - began;
     const { exec, rewards } = await runGrader(sandbox, request, { isolation, timeoutMs, env });
     const [stats] = await Promise.all([sandbox.stats().catch(() => null), request.onSandbox?.(sandbox)]);

@@ -3,9 +3,12 @@ import { VivError } from '@vivarium/protocol/viv-error.ts';
 import { defined } from '../exec-options.ts';
 import { describe } from '../exec-result.ts';
 import type { Sandbox } from '../sandbox.ts';
+import { AS_ROOT } from './as-root.ts';
 import type { GradeRequest, Isolation } from './request.ts';
 import { type Rewards, readRewards } from './rewards.ts';
 
+/** In an error's details: the working directory could not be entered (docs/guest-protocol.md, FAILED). */
+const STAGE_CWD = 5;
 const KEEP_BYTES = 4 * 1024 * 1024;
 
 export type GraderRun = {
@@ -23,18 +26,25 @@ export async function runGrader(
   { isolation, timeoutMs, env, keepLabels = [] }: GraderRun,
 ): Promise<{ exec: Exec; rewards: Rewards }> {
   const blackBox = isolation === 'black_box';
-  const { exec } = await sandbox.exec(request.command, {
-    timeoutMs,
-    keepBytes: KEEP_BYTES,
-    label: 'verifier',
-    env: { ...request.env, ...env },
-    ...defined({
-      user: request.user ?? (blackBox ? 'root' : undefined),
-      cwd: request.cwd ?? (blackBox ? '/' : undefined),
-      signal: request.signal,
-    }),
+  const run = (cwd: string | undefined) =>
+    sandbox.exec(request.command, {
+      timeoutMs,
+      keepBytes: KEEP_BYTES,
+      label: 'verifier',
+      env: { ...request.env, ...env },
+      ...defined({ user: byNumber(request.user ?? (blackBox ? 'root' : undefined)), cwd, signal: request.signal }),
+    });
+  const { exec } = await run(request.cwd ?? (blackBox ? '/' : undefined)).catch((error: unknown) => {
+    // The agent took its working directory away. That is for the tests to judge, and must not keep them from running.
+    if (VivError.from(error).details.stage !== STAGE_CWD) throw error;
+    return run('/');
   });
   return { exec, rewards: await rewardsOf(sandbox, exec, request, keepLabels) };
+}
+
+/** The state that is graded has a list of users of its own, in which another one may be called root. */
+function byNumber(user: string | undefined): string | undefined {
+  return user === 'root' || user === '0' ? AS_ROOT.user : user;
 }
 
 async function rewardsOf(

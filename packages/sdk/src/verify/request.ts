@@ -33,6 +33,8 @@ export type GradeRequest = {
   rewards?: { json?: string; text?: string };
   /** With `black_box`: who runs the agent's program; an ordinary user. Default: the image's user. */
   agentUser?: string;
+  /** Runs before the command, in its sandbox: to start what it needs. Not with `in_place`. What it throws, the call throws. */
+  beforeCommand?: (sandbox: Sandbox) => Promise<void>;
   /** Runs when the command has ended and its sandbox still lives: to fetch logs. */
   onSandbox?: (sandbox: Sandbox) => Promise<void>;
   /** Aborted: the sandbox that grades is ended and the call throws the signal's reason. */
