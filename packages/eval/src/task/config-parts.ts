@@ -17,6 +17,9 @@ export type Healthcheck = {
   retries: number;
 };
 
+/** A command that stays in the foreground as long as the sandbox lives, run by bash. `user` null: the image's. */
+export type Service = { name: string; command: string; user: string | null };
+
 export type McpServer = {
   name: string;
   transport: 'stdio' | 'sse' | 'streamable-http';

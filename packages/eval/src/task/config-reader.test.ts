@@ -28,6 +28,8 @@ test('an empty task.toml is all defaults', () => {
     protect: [],
     workspace: [],
     buildNetwork: 'none',
+    services: [],
+    servicesInVerifier: false,
   });
 });
 
@@ -112,6 +114,8 @@ test('every field of the format is read', () => {
     protect: ['/app/tests/**'],
     workspace: ['/app'],
     buildNetwork: 'node',
+    services: [],
+    servicesInVerifier: false,
   });
 });
 
@@ -350,4 +354,43 @@ test('lines as long as the file are no work', () => {
     'task_invalid',
     /timeout_sec/,
   );
+});
+
+test('services are commands or tables, have names of their own and users', () => {
+  const { services, servicesInVerifier } = readConfig(`
+    [vivarium]
+    services_in_verifier = true
+    services = ["exec one", { name = "two", command = "exec two", user = 33 }, { command = "exec three" }]
+  `).config.vivarium;
+  assert.deepEqual(services, [
+    { name: 'service-1', command: 'exec one', user: null },
+    { name: 'two', command: 'exec two', user: '33' },
+    { name: 'service-3', command: 'exec three', user: null },
+  ]);
+  assert.equal(servicesInVerifier, true);
+});
+
+test('services that are no commands, too many or of one name are invalid', () => {
+  const services = (value: string) => `[vivarium]\nservices = ${value}`;
+  fails(services('[1]'), 'task_invalid', /vivarium\.services\[0\].*expected a command \(text\)/);
+  fails(services('"exec one"'), 'task_invalid', /vivarium\.services.*expected array/);
+  fails(services('[""]'), 'task_invalid', /vivarium\.services\[0\]\.command/);
+  fails(services('[{ name = "x" }]'), 'task_invalid', /vivarium\.services\[0\]\.command/);
+  fails(services('[{ comand = "x" }]'), 'task_invalid', /comand: is unknown; did you mean "command"/);
+  fails(services('[{ name = "a b", command = "x" }]'), 'task_invalid', /a service is named with/);
+  fails(services('["a\\u0000b"]'), 'task_invalid', /holds a NUL/);
+  fails(services(`[${'"x",'.repeat(33)}]`), 'task_invalid', /vivarium\.services/);
+  fails(
+    services('[{ name = "a", command = "x" }, { name = "a", command = "y" }]'),
+    'task_invalid',
+    /two services are named "a"/,
+  );
+  fails(services('["x", { name = "service-1", command = "y" }]'), 'task_invalid', /two services are named "service-1"/);
+});
+
+test('services in the verifier need services, and a sandbox that the verifier shares', () => {
+  const own = 'services_in_verifier = true';
+  fails(`[vivarium]\n${own}`, 'task_invalid', /there are no services/);
+  fails(`[vivarium]\nservices = ["x"]\nisolation = "black_box"\n${own}`, 'task_invalid', /black box/);
+  fails(`[verifier]\nenvironment_mode = "separate"\n[vivarium]\nservices = ["x"]\n${own}`, 'task_invalid', /separate/);
 });

@@ -1,7 +1,7 @@
 import { taskInvalid } from './complaint.ts';
 import type { TaskConfig } from './config.ts';
 import { modernised } from './deprecated-fields.ts';
-import { toArtifact, toEnvironment, toHealthcheck, toPhase, toVerifier } from './field-values.ts';
+import { toArtifact, toEnvironment, toHealthcheck, toPhase, toService, toVerifier } from './field-values.ts';
 import { refuse } from './refusal.ts';
 import { type StepToml, TaskToml } from './schema.ts';
 import { strictParse } from './strict-parse.ts';
@@ -25,10 +25,26 @@ export function readConfig(text: string): ReadConfig {
   const config = toConfig(parsed, ourTable(parsed, toml));
   noteVersion(config.schemaVersion, warnings);
   const steps = (parsed.steps ?? []).map((step) => toStep(step, config));
+  checkServices(config, steps);
   const twice = steps.find(({ name }, n) => steps.findIndex((other) => other.name === name) !== n);
   if (twice !== undefined)
     throw taskInvalid({ file: TASK_FILE, field: 'steps' }, `two steps are named "${twice.name}"`);
   return { config, steps, warnings };
+}
+
+/** Names tell services apart in messages; what could not be graded as it is asked for is said before anything runs. */
+function checkServices({ vivarium, verifier }: TaskConfig, steps: StepConfig[]): void {
+  const { services, servicesInVerifier, isolation } = vivarium;
+  const twice = services.find(({ name }, n) => services.findIndex((other) => other.name === name) !== n);
+  if (twice !== undefined)
+    throw taskInvalid({ file: TASK_FILE, field: 'vivarium.services' }, `two services are named "${twice.name}"`);
+  if (!servicesInVerifier) return;
+  const place = { file: TASK_FILE, field: 'vivarium.services_in_verifier' };
+  if (services.length === 0) throw taskInvalid(place, 'is true, but there are no services');
+  if (isolation === 'black_box')
+    throw taskInvalid(place, 'is true, but the grader of a black box shares its sandbox with nothing of the agent’s');
+  if ([{ verifier }, ...steps].some((step) => step.verifier.mode === 'separate'))
+    throw taskInvalid(place, 'is true, but a separate verifier has an environment of its own');
 }
 
 function toConfig(parsed: TaskToml, ours: TaskToml['vivarium']): TaskConfig {
@@ -54,6 +70,8 @@ function toConfig(parsed: TaskToml, ours: TaskToml['vivarium']): TaskConfig {
       protect: ours?.protect ?? [],
       workspace: ours?.workspace ?? [],
       buildNetwork: ours?.build_network ?? 'none',
+      services: (ours?.services ?? []).map(toService),
+      servicesInVerifier: ours?.services_in_verifier ?? false,
     },
   };
 }

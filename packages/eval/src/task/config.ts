@@ -1,4 +1,4 @@
-import type { Artifact, Healthcheck, McpServer, NetworkMode } from './config-parts.ts';
+import type { Artifact, Healthcheck, McpServer, NetworkMode, Service } from './config-parts.ts';
 
 /** task.toml with defaults, deprecated names replaced, units ours. Env values are raw: `resolveEnv` fills in `${VAR}`. */
 export type TaskConfig = {
@@ -56,4 +56,8 @@ export type VivariumConfig = {
   /** What the agent is expected to change; empty: the workdir. */
   workspace: string[];
   buildNetwork: 'none' | 'node';
+  /** Started in the agent's sandbox before its health is asked for; they run on until the sandbox ends. */
+  services: Service[];
+  /** Are they started in a fresh verifier's sandbox too, before its tests? */
+  servicesInVerifier: boolean;
 };

@@ -1,6 +1,6 @@
 import type { EnvironmentConfig, PhaseConfig, VerifierConfig } from './config.ts';
-import type { Artifact, Healthcheck } from './config-parts.ts';
-import type { AgentToml, ArtifactToml, EnvironmentToml, HealthcheckToml, VerifierToml } from './schema.ts';
+import type { Artifact, Healthcheck, Service } from './config-parts.ts';
+import type { AgentToml, ArtifactToml, EnvironmentToml, HealthcheckToml, ServiceToml, VerifierToml } from './schema.ts';
 
 const VERIFIER_TIMEOUT_MS = 600_000;
 const BUILD_TIMEOUT_MS = 600_000;
@@ -76,4 +76,9 @@ export function toHealthcheck(table: HealthcheckToml): Healthcheck {
 
 export function toArtifact({ source, destination, exclude }: ArtifactToml): Artifact {
   return { source, destination: destination ?? null, exclude: exclude ?? [] };
+}
+
+/** Without a name it has its place in the list. */
+export function toService({ name, command, user }: ServiceToml, index: number): Service {
+  return { name: name ?? `service-${index + 1}`, command, user: user ?? null };
 }

@@ -1,5 +1,5 @@
 export type { EnvironmentConfig, PhaseConfig, TaskConfig, VerifierConfig, VivariumConfig } from './config.ts';
-export type { Artifact, Healthcheck, McpServer, NetworkMode } from './config-parts.ts';
+export type { Artifact, Healthcheck, McpServer, NetworkMode, Service } from './config-parts.ts';
 export { resolveEnv } from './env.ts';
 export { loadTask } from './load-task.ts';
 export { readForSandbox } from './script.ts';

@@ -22,6 +22,11 @@ const text = z
   .min(1)
   .max(4096)
   .refine((value) => !value.includes('\0'), 'holds a NUL');
+const command = z
+  .string()
+  .min(1)
+  .max(65_536)
+  .refine((value) => !value.includes('\0'), 'holds a NUL');
 const absolute = text.startsWith('/', 'must be an absolute path inside the sandbox');
 const names = z.array(text).max(1000);
 const NO_USER = 'expected a user name or a uid';
@@ -55,7 +60,7 @@ const network = {
   allowed_hosts: z.array(host).max(1000).optional(),
 };
 const healthcheck = z.strictObject({
-  command: text.max(65_536),
+  command,
   interval_sec: seconds.optional(),
   timeout_sec: timeout.optional(),
   start_period_sec: seconds.optional(),
@@ -111,6 +116,23 @@ const step = z.strictObject({
   healthcheck: healthcheck.optional(),
   artifacts: z.array(artifact).max(1000).optional(),
 });
+const SERVICES_MAX = 32;
+const NO_SERVICE = 'expected a command (text), or { name, command, user }';
+/** Text is short for a table with nothing but a command. A value that is neither is told as the table's. */
+const service = z.preprocess(
+  (value) => (typeof value === 'string' ? { command: value } : value),
+  z.strictObject(
+    {
+      name: z
+        .string()
+        .regex(/^[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}$/, 'a service is named with [A-Za-z0-9_.-]')
+        .optional(),
+      command,
+      user: user.optional(),
+    },
+    { error: (issue) => (issue.code === 'invalid_type' ? NO_SERVICE : undefined) },
+  ),
+);
 /** Our own table. A spelling mistake in it could weaken a grade unseen, so unknown keys are an error here. */
 const vivarium = z.strictObject({
   isolation: z.enum(['in_process', 'black_box']).optional(),
@@ -118,6 +140,8 @@ const vivarium = z.strictObject({
   protect: names.optional(),
   workspace: z.array(absolute).max(1000).optional(),
   build_network: z.enum(['none', 'node']).optional(),
+  services: z.array(service).max(SERVICES_MAX).optional(),
+  services_in_verifier: z.boolean().optional(),
 });
 
 export const TaskToml = z.strictObject({
@@ -155,3 +179,4 @@ export type EnvironmentToml = z.output<typeof environment>;
 export type HealthcheckToml = z.output<typeof healthcheck>;
 export type ArtifactToml = z.output<typeof artifact>;
 export type StepToml = z.output<typeof step>;
+export type ServiceToml = z.output<typeof service>;

@@ -76,9 +76,11 @@ function fieldsAt(schema: z.ZodType, path: PropertyKey[]): string[] {
   return Object.keys(bare(current)?.shape ?? {});
 }
 
-type Inner = { shape?: Record<string, unknown>; element?: unknown; unwrap?: () => unknown };
+type Inner = { shape?: Record<string, unknown>; element?: unknown; unwrap?: () => unknown; out?: unknown };
 function bare(schema: unknown): Inner | undefined {
-  const inner = schema as Inner | undefined;
+  const given = schema as Inner | undefined;
+  // What is read only after a change of its form (z.preprocess).
+  const inner = given?.shape === undefined && given?.out !== undefined ? (given.out as Inner) : given;
   return inner?.shape === undefined && inner?.element === undefined && inner?.unwrap !== undefined
     ? (inner.unwrap() as Inner)
     : inner;

@@ -5,6 +5,7 @@ import type { Task } from '../task/index.ts';
 import type { TrialContext } from './context.ts';
 import { FileTree } from './file-tree.ts';
 import { awaitHealthy } from './healthcheck.ts';
+import { startServices } from './services.ts';
 import { limitsFor, ttlS } from './settings.ts';
 import type { TrialStep } from './steps.ts';
 
@@ -14,7 +15,7 @@ export type BoxSpec = { task: Task; step: TrialStep; image: string; labels: Reco
 const SETUP_TIMEOUT_MS = 600_000;
 const LOG_DIRECTORIES = ['agent', 'verifier', 'artifacts'];
 
-/** The agent's sandbox, with all that the first step brings, healthy. One that can't be is ended before this throws. */
+/** The agent's sandbox, with the task's services and all that the first step brings, healthy. One that can't be is ended before this throws. */
 export async function startBox(context: TrialContext, spec: BoxSpec): Promise<Sandbox> {
   const { lease, job, agent, signal, hostEnv } = context;
   const { task, step, image, labels, workdir } = spec;
@@ -34,7 +35,11 @@ export async function startBox(context: TrialContext, spec: BoxSpec): Promise<Sa
   try {
     const tree = new FileTree();
     await agent.prepare(step, tree);
-    await setUp(context, sandbox, { step, tree, workdir });
+    const { services } = task.config.vivarium;
+    const options = { cwd: workdir, env: {}, checked: step.healthcheck !== null, signal };
+    await startServices(sandbox, services, options, (until) =>
+      setUp({ ...context, signal: until }, sandbox, { step, tree, workdir }),
+    );
     return sandbox;
   } catch (error) {
     await sandbox.kill().catch(() => {});

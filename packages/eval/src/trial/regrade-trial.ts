@@ -23,7 +23,10 @@ export async function regradeTrial(context: TrialContext, run: Regrade): Promise
   const { planned, task, original } = run;
   const dir = join(context.jobDir, planned.trial_name);
   const record = TrialRecord.begin(dir, planned, context.job, context.agent.info);
-  if (original.vivarium.images.state === null) return unchanged(original, run);
+  if (original.vivarium.images.state === null) return unchanged(original, run, 'kept no state');
+  const { services, servicesInVerifier } = task.config.vivarium;
+  if (original.vivarium.verification?.mode === 'in_place' && services.length > 0 && !servicesInVerifier)
+    return unchanged(original, run, 'was graded beside live services, which no state keeps');
   record.agentResult = original.agent_result;
   record.agentFailure = agentFailure(original);
   Object.assign(record.images, original.vivarium.images, { grader: run.verifiers.graders[0] ?? null });
@@ -107,14 +110,14 @@ function agentFailure({ vivarium, exception_info }: TrialResult): AgentFailure |
   return { type: outcome, message: exception_info?.exception_message ?? outcome };
 }
 
-function unchanged(original: TrialResult, run: Regrade): TrialResult {
+function unchanged(original: TrialResult, run: Regrade, why: string): TrialResult {
   return {
     ...original,
     config: { ...original.config, attempt: run.planned.attempt },
     vivarium: {
       ...original.vivarium,
       regradeOf: original.trial_uri,
-      notes: [...original.vivarium.notes, 'kept no state: not graded again'],
+      notes: [...original.vivarium.notes, `${why}: not graded again`],
     },
   };
 }

@@ -6,9 +6,11 @@ import { resolveEnv } from '../task/env.ts';
 import type { Task } from '../task/index.ts';
 import { ChangesFile } from './changes-file.ts';
 import type { TrialContext } from './context.ts';
+import { awaitHealthy } from './healthcheck.ts';
 import { downloadFiles, type LogBudget } from './log-files.ts';
 import type { Rewards } from './outcome.ts';
 import type { VerificationDetails } from './result.ts';
+import { endedServices, startServices } from './services.ts';
 import { limitsFor, verifierTimeoutMs } from './settings.ts';
 import type { TrialStep } from './steps.ts';
 
@@ -48,6 +50,9 @@ export const TEST_COMMAND = ['bash', '-c', '/tests/test.sh > /logs/verifier/test
 /** The same in the agent's own sandbox: a first line `#!/bin/bash` would name the sandbox's shell instead of the grader's. */
 const TEST_COMMAND_IN_PLACE = ['bash', '-c', 'bash /tests/test.sh > /logs/verifier/test-stdout.txt 2>&1'];
 
+/** Less than what `verify` adds to the time to live of its sandbox. */
+const SERVICES_WAIT_MAX_MS = 600_000;
+
 /** In the agent's own sandbox, as task or job say. */
 export function isInPlace(job: JobConfig, task: Task): boolean {
   return job.vivarium.inPlace || task.config.vivarium.verification === 'in_place';
@@ -56,11 +61,14 @@ export function isInPlace(job: JobConfig, task: Task): boolean {
 /** Grades the state that the agent left: in a fresh sandbox, or in place where task or job say so. */
 export async function gradeState(context: TrialContext, sandbox: Sandbox, options: GradeOptions): Promise<Grade> {
   const inPlace = isInPlace(context.job, options.task);
+  if (inPlace && options.task.config.vivarium.services.length > 0)
+    for (const gone of await endedServices(sandbox))
+      options.budget.note(`a service had ended before the tests: ${gone}`);
   const changes = new ChangesFile(options.dir);
   const verification = await sandbox.verify({
     ...gradeRequest(context, options),
     mode: inPlace ? 'in_place' : 'fresh',
-    ...(inPlace && { command: TEST_COMMAND_IN_PLACE }),
+    ...(inPlace && { command: TEST_COMMAND_IN_PLACE, beforeCommand: undefined }),
     ...(options.keepState && { keep: options.keep, keepSplit: options.keepSplit }),
     onChange: (change) => changes.add(change),
     afterwards: options.last ? 'end' : 'resume',
@@ -78,7 +86,7 @@ export function gradeRequest(context: GradeContext, options: Omit<GradeOptions, 
   const { job, signal, lease } = context;
   const { task, step, grader, workdir, labels, dir, budget } = options;
   const { environment } = task;
-  const { isolation, protect, workspace } = task.config.vivarium;
+  const { isolation, protect, workspace, servicesInVerifier } = task.config.vivarium;
   const agentUser = step.agent.user;
   const user = step.verifier.user;
   return {
@@ -96,8 +104,36 @@ export function gradeRequest(context: GradeContext, options: Omit<GradeOptions, 
     signal,
     ...(user !== null && { user }),
     ...(agentUser !== null && { agentUser }),
+    ...(servicesInVerifier && { beforeCommand: (box) => serveVerifier(context, box, options) }),
     onSandbox: (box) => collectVerifierLogs(box, dir, budget),
   };
+}
+
+/**
+ * The task's services beside the tests. They run from the agent's state, so one that does not start is its doing: the tests begin all
+ * the same, and grade that.
+ */
+async function serveVerifier(
+  { job, hostEnv, signal }: GradeContext,
+  box: Sandbox,
+  { task, step, workdir, budget }: Omit<GradeOptions, KeepOption | 'last'>,
+): Promise<void> {
+  const env = resolveEnv(task.environment.config.env, hostEnv, 'environment.env');
+  const { healthcheck } = step;
+  const waited = AbortSignal.timeout(Math.min(verifierTimeoutMs(step, job), SERVICES_WAIT_MAX_MS));
+  const options = { cwd: workdir, env, checked: healthcheck !== null, signal: AbortSignal.any([signal, waited]) };
+  try {
+    await startServices(box, task.config.vivarium.services, options, async (until) => {
+      if (healthcheck) await awaitHealthy(box, healthcheck, { cwd: workdir, env, signal: until });
+    });
+  } catch (error) {
+    signal.throwIfAborted();
+    const { fault, message } = VivError.from(error);
+    if (!waited.aborted && fault !== 'task') throw error;
+    budget.note(
+      `the verifier's services are not as they should be: ${waited.aborted ? 'they took too long' : message}`,
+    );
+  }
 }
 
 export function verifierEnv(
