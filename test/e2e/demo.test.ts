@@ -21,7 +21,7 @@ test('the demo solves every task every time and leaves nothing running', async (
     encoding: 'utf8',
   });
   assert.equal(status, 0, stdout + stderr);
-  assert.match(stdout, /40 trials of 10 tasks, 40 with reward 1, in [\d.]+ s: \d+ trials\/min\n$/);
+  assert.match(stdout, /44 trials of 11 tasks, 44 with reward 1, in [\d.]+ s: \d+ trials\/min\n$/);
   assert.match(stderr, /viv: down/);
   await down({ stateDir, purge: true }, () => {});
 });

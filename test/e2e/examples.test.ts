@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { readdirSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { agentConfig, runJob, startJob, type TrialResult } from '@vivarium/eval';
@@ -90,6 +90,8 @@ test('cheating scores 0 in every task that ships', async () => {
 });
 
 test('judges share one module, word for word', () => {
-  const modules = taskFolders().map((task) => readFileSync(join(TASKS, task, 'tests/bench.py'), 'utf8'));
+  // A judge that works in place can't have Python.
+  const files = taskFolders().map((task) => join(TASKS, task, 'tests/bench.py'));
+  const modules = files.filter((file) => existsSync(file)).map((file) => readFileSync(file, 'utf8'));
   assert.equal(new Set(modules).size, 1);
 });
