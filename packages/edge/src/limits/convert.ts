@@ -4,6 +4,8 @@ import { cpus as listCpus } from 'node:os';
 export const CPU_PERIOD_US = 100_000;
 /** The kernel takes no quota below 1 ms. */
 const CPU_QUOTA_MIN_US = 1_000;
+/** The largest cpu.weight of v2. */
+export const CPU_WEIGHT_MAX = 10_000;
 
 /** cpu.weight (1-10,000, default 100) as v1 cpu.shares (2-262,144, default 1,024): 100 becomes 1,024, in proportion. */
 export function weightToShares(weight: number): number {

@@ -20,6 +20,7 @@ const WAIT_MS_MAX = 50;
 export async function destroyCell({ place, id }: DestroyCell): Promise<void> {
   const { runDir } = place;
   const group = new CellGroup(place.hierarchy, id);
+  group.hurry();
   await endProcesses(group, id);
   unlinkIfThere(paths.socket(runDir, id));
   if (existsSync(paths.root(runDir, id)) || existsSync(paths.crunCell(runDir, id))) tidyAfterStart(runDir, id);
