@@ -1,4 +1,5 @@
 import { closeSync, fsyncSync, openSync, readFileSync, renameSync, writeSync } from 'node:fs';
+import { open, rename } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { VivError } from '@vivarium/sdk';
 
@@ -11,7 +12,7 @@ export function writeJson(path: string, value: unknown, options: { mode?: number
   const temporary = `${path}.${process.pid}.tmp`;
   const fd = openSync(temporary, 'w', mode);
   try {
-    writeSync(fd, `${JSON.stringify(value, null, 2)}\n`);
+    writeSync(fd, text(value));
     if (durable) fsyncSync(fd);
   } finally {
     closeSync(fd);
@@ -20,11 +21,30 @@ export function writeJson(path: string, value: unknown, options: { mode?: number
   if (durable) syncDirectory(dirname(path));
 }
 
+/** The same, durable, while other work goes on. One at a time per file. */
+export async function saveJson(path: string, value: unknown): Promise<void> {
+  const temporary = `${path}.${process.pid}.tmp`;
+  const file = await open(temporary, 'w', 0o644);
+  try {
+    await file.writeFile(text(value));
+    await file.sync();
+  } finally {
+    await file.close();
+  }
+  await rename(temporary, path);
+  const directory = await open(dirname(path), 'r');
+  try {
+    await directory.sync();
+  } finally {
+    await directory.close();
+  }
+}
+
 /** Undefined when there is no such file or it is not whole JSON: what a killed writer left is not there. */
 export function readJson<T>(path: string): T | undefined {
-  let text: string;
+  let content: string;
   try {
-    text = readFileSync(path, 'utf8');
+    content = readFileSync(path, 'utf8');
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     if (code === 'ENOENT' || code === 'ENOTDIR') return undefined;
@@ -34,10 +54,14 @@ export function readJson<T>(path: string): T | undefined {
     });
   }
   try {
-    return JSON.parse(text) as T;
+    return JSON.parse(content) as T;
   } catch {
     return undefined;
   }
+}
+
+function text(value: unknown): string {
+  return `${JSON.stringify(value, null, 2)}\n`;
 }
 
 function syncDirectory(path: string): void {

@@ -14,7 +14,7 @@ import type { JobConfig } from './config.ts';
 import type { JobDirectory } from './directory.ts';
 import type { JobEvent } from './event.ts';
 import { HostWatch } from './host-watch.ts';
-import { writeJson } from './json-file.ts';
+import { saveJson } from './json-file.ts';
 import { endEarlierRun, JobLease } from './lease.ts';
 import type { PlannedTrial } from './plan.ts';
 import { ReadyQueue } from './ready-queue.ts';
@@ -164,29 +164,33 @@ class JobRun {
 
   async #slot(queue: ReadyQueue<PlannedTrial>): Promise<void> {
     for (let trial = await queue.take(); trial && !this.#context.signal.aborted; trial = await queue.take()) {
+      const endings: Promise<void>[] = [];
       try {
-        await this.#trial(trial);
+        await this.#trial(trial, endings);
       } catch (error) {
         // One broken slot must not go on taking trials of a job that can't work.
         queue.close();
         throw error;
+      } finally {
+        // The result is there. What the trial held is given back before the slot takes another.
+        await Promise.all(endings);
       }
     }
   }
 
-  async #trial(planned: PlannedTrial): Promise<void> {
+  async #trial(planned: PlannedTrial, endings: Promise<void>[]): Promise<void> {
     const { signal } = this.#context;
     const task = this.#tasks.get(planned.task_path);
     const result =
       task === undefined || task instanceof VivError
         ? this.#refused(planned, task ?? new VivError('task_invalid', `${planned.task_path} is no longer there`))
         : await withRetries(
-            (earlierTries) => this.#attempt(planned, task, earlierTries),
+            (earlierTries) => this.#attempt(planned, task, earlierTries, endings),
             { maxRetries: this.#job.retry.max_retries, rerunSuspect: this.#job.vivarium.rerunSuspect },
             signal,
           );
     // The trial is done with this; nothing of it is run again.
-    writeJson(join(this.#directory.trialPath(planned.trial_name), 'result.json'), result);
+    await saveJson(join(this.#directory.trialPath(planned.trial_name), 'result.json'), result);
     this.#done.set(planned.trial_name, result);
     this.#directory.log(`${planned.trial_name} ${result.vivarium.outcome}`);
     this.#write(null);
@@ -197,11 +201,13 @@ class JobRun {
     planned: PlannedTrial,
     task: Task,
     earlierTries: TrialResult['vivarium']['earlierTries'],
+    endings: Promise<void>[],
   ): Promise<TrialResult> {
     const dir = this.#directory.trialPath(planned.trial_name);
     const again = earlierTries.length > 0;
     if (again) this.#onEvent({ type: 'retry', trial: planned, message: earlierTries.at(-1)!.message });
     try {
+      await Promise.all(endings);
       // An earlier try has left a directory, maybe a sandbox and images.
       if (again || existsSync(dir)) await this.#kind.clear(planned, task);
       return await this.#kind.attempt({
@@ -209,6 +215,7 @@ class JobRun {
         task,
         earlierTries,
         onPhase: (phase) => this.#onEvent({ type: 'phase', trial: planned, phase }),
+        onEnding: (rest) => endings.push(rest),
       });
     } catch (error) {
       this.#context.signal.throwIfAborted();

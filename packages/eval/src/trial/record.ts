@@ -50,7 +50,8 @@ export class TrialRecord {
   /** Makes the trial's directory, empty, with its config.json. */
   static begin(dir: string, planned: PlannedTrial, job: JobConfig, info: AgentInfo): TrialRecord {
     rmSync(dir, { recursive: true, force: true });
-    for (const name of ['agent', 'verifier', 'artifacts']) mkdirSync(join(dir, name), { recursive: true });
+    mkdirSync(dir, { recursive: true });
+    for (const name of ['agent', 'verifier', 'artifacts']) mkdirSync(join(dir, name));
     const record = new TrialRecord(dir, planned, job, info);
     writeJson(join(dir, 'config.json'), record.config, { durable: false });
     return record;

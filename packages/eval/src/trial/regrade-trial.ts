@@ -74,7 +74,7 @@ async function gradeSteps(context: TrialContext, run: Regrade, dir: string, budg
 
 async function gradeStep(
   context: TrialContext,
-  { task, planned, original, sourceId, verifiers }: Regrade,
+  { task, planned, original, sourceId, verifiers, onEnding }: Regrade,
   index: number,
   dir: string,
   budget: LogBudget,
@@ -90,7 +90,7 @@ async function gradeStep(
   const cwd = taskImage && (await context.viv.images.get(taskImage.name).catch(() => null))?.config.cwd;
   const workdir = task.environment.config.workdir ?? cwd ?? '/';
   const grader = verifiers.graders[index] ?? null;
-  const options = { task, step, grader, workdir, labels, last: true, budget };
+  const options = { task, step, grader, workdir, labels, last: true, budget, onEnding };
   const stepDir = step.name === null ? dir : join(dir, 'steps', step.name);
   const separate = verifiers.separate[index];
   if (separate) {

@@ -25,6 +25,8 @@ export type TrialRun = {
   task: Task;
   earlierTries: TrialDetails['earlierTries'];
   onPhase?: (phase: Phase) => void;
+  /** Handed what goes on when the result is there: sandboxes end. It never rejects. */
+  onEnding: (rest: Promise<void>) => void;
 };
 
 /**
@@ -62,6 +64,7 @@ class Trial {
   readonly #steps: TrialStep[];
   readonly #labels: Record<string, string>;
   readonly #onPhase: (phase: Phase) => void;
+  readonly #onEnding: TrialRun['onEnding'];
   readonly #budget = new LogBudget();
   #workdir = '/';
   #ungraded = false;
@@ -74,6 +77,7 @@ class Trial {
     this.#record = record;
     this.#steps = stepsOf(run.task);
     this.#onPhase = run.onPhase ?? (() => {});
+    this.#onEnding = run.onEnding;
     this.#labels = {
       'viv.job': context.job.vivarium.id,
       'viv.trial': run.planned.trial_name,
@@ -142,15 +146,21 @@ class Trial {
     record.agentFailure = null;
     await this.#agent(sandbox, step, dir);
     this.#onPhase('collect');
-    await this.#treatment(sandbox);
-    const { writesLogs } = this.#context.agent;
-    if (writesLogs || step.artifacts.length > 0)
+    const unverified = this.#context.job.verifier.disable;
+    const collects = this.#collects(step);
+    // Else while the sandbox is frozen to be graded.
+    if (collects || unverified || prepared.separate[index]) await this.#treatment(sandbox);
+    if (collects)
       await during('run', () => collectLogs(sandbox, dir, step.artifacts, this.#budget, this.#context.signal));
-    const grade = this.#context.job.verifier.disable ? null : await this.#grade(sandbox, prepared, index, dir);
+    const grade = unverified ? null : await this.#grade(sandbox, prepared, index, dir);
     const failure = record.agentFailure;
     if (step.name !== null) this.#keepStep(step.name, grade, failure);
     record.agentFailure = failureBefore ?? failure;
     return grade;
+  }
+
+  #collects({ artifacts }: TrialStep): boolean {
+    return this.#context.agent.writesLogs || artifacts.length > 0;
   }
 
   #box(prepared: PreparedTask): BoxSpec {
@@ -226,6 +236,9 @@ class Trial {
       last: index === this.#steps.length - 1,
       dir,
       budget: this.#budget,
+      pinned: prepared.image,
+      onAgentDone: async () => (this.#collects(step) ? undefined : this.#treatment(sandbox)),
+      onEnding: this.#onEnding,
     };
     const separate = prepared.separate[index];
     const grade = await record.span('verifier', () =>

@@ -1,6 +1,6 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { type Sandbox, type Stats, type Verification, type VerifyRequest, VivError } from '@vivarium/sdk';
+import { type Image, type Sandbox, type Stats, type Verification, type VerifyRequest, VivError } from '@vivarium/sdk';
 import type { JobConfig } from '../job/config.ts';
 import { resolveEnv } from '../task/env.ts';
 import type { Task } from '../task/index.ts';
@@ -40,9 +40,15 @@ export type GradeOptions = {
   /** The trial's (or step's) directory on this machine. */
   dir: string;
   budget: LogBudget;
+  /** The image of the agent's sandbox. */
+  pinned: Image;
+  /** Looks at the agent's sandbox when the agent's work is over and nothing of the verifier's is counted in. */
+  onAgentDone: () => Promise<void>;
+  /** Handed what goes on when the grade is there: sandboxes end. */
+  onEnding: (rest: Promise<void>) => void;
 };
 
-export type KeepOption = 'keep' | 'keepSplit' | 'keepState';
+export type KeepOption = 'keep' | 'keepSplit' | 'keepState' | 'pinned' | 'onAgentDone';
 
 /** test.sh as it is run: its exit code says nothing, what it prints is kept. */
 export const TEST_COMMAND = ['bash', '-c', '/tests/test.sh > /logs/verifier/test-stdout.txt 2>&1'];
@@ -64,12 +70,15 @@ export async function gradeState(context: TrialContext, sandbox: Sandbox, option
   if (inPlace && options.task.config.vivarium.services.length > 0)
     for (const gone of await endedServices(sandbox))
       options.budget.note(`a service had ended before the tests: ${gone}`);
+  if (inPlace) await options.onAgentDone();
   const changes = new ChangesFile(options.dir);
   const verification = await sandbox.verify({
     ...gradeRequest(context, options),
     mode: inPlace ? 'in_place' : 'fresh',
     ...(inPlace && { command: TEST_COMMAND_IN_PLACE, beforeCommand: undefined }),
     ...(options.keepState && { keep: options.keep, keepSplit: options.keepSplit }),
+    pinned: options.pinned,
+    onFrozen: options.onAgentDone,
     onChange: (change) => changes.add(change),
     afterwards: options.last ? 'end' : 'resume',
   });
@@ -84,7 +93,7 @@ export type GradeContext = Pick<TrialContext, 'job' | 'lease' | 'signal' | 'host
 /** What `verify` is asked, of a live sandbox and of a saved state alike. */
 export function gradeRequest(context: GradeContext, options: Omit<GradeOptions, KeepOption | 'last'>): VerifyRequest {
   const { job, signal, lease } = context;
-  const { task, step, grader, workdir, labels, dir, budget } = options;
+  const { task, step, grader, workdir, labels, dir, budget, onEnding } = options;
   const { environment } = task;
   const { isolation, protect, workspace, servicesInVerifier } = task.config.vivarium;
   const agentUser = step.agent.user;
@@ -106,6 +115,7 @@ export function gradeRequest(context: GradeContext, options: Omit<GradeOptions, 
     ...(agentUser !== null && { agentUser }),
     ...(servicesInVerifier && { beforeCommand: (box) => serveVerifier(context, box, options) }),
     onSandbox: (box) => collectVerifierLogs(box, dir, budget),
+    onEnding,
   };
 }
 

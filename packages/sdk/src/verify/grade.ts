@@ -28,7 +28,7 @@ export type State = {
   lease: string | undefined;
 };
 
-/** Runs the grader where the agent has never been: a new sandbox of the state's image, which ends with the call. */
+/** Runs the grader where the agent has never been: a new sandbox of the state's image, which ends with the call, or as `onEnding` hears. */
 export async function gradeFresh(
   bench: Bench,
   state: State,
@@ -52,16 +52,27 @@ export async function gradeFresh(
     const env = await prepare(sandbox, state, request, isolation);
     await request.beforeCommand?.(sandbox);
     const createMs = performance.now() - began;
-    const { exec, rewards } = await runGrader(sandbox, request, { isolation, timeoutMs, env });
-    const [stats] = await Promise.all([sandbox.stats().catch(() => null), request.onSandbox?.(sandbox)]);
+    let stats: Stats | null = null;
+    const beside = async () => {
+      [stats] = await Promise.all([sandbox.stats().catch(() => null), request.onSandbox?.(sandbox)]);
+    };
+    const { exec, rewards } = await runGrader(sandbox, request, { isolation, timeoutMs, env, beside });
     signal?.removeEventListener('abort', onAbort);
     return { ...rewards, exec, stats, createMs, runMs: performance.now() - began - createMs };
   } catch (error) {
     throw signal?.aborted ? signal.reason : error;
   } finally {
-    await end().catch(() => {});
+    await waited(end().then(ignore, ignore), request.onEnding);
   }
 }
+
+/** Waits for the rest of the work, unless somebody else does. */
+export async function waited(rest: Promise<void>, onEnding: GradeRequest['onEnding']): Promise<void> {
+  if (onEnding) onEnding(rest);
+  else await rest;
+}
+
+function ignore(): void {}
 
 async function prepare(
   sandbox: Sandbox,

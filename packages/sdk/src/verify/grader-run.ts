@@ -17,13 +17,15 @@ export type GraderRun = {
   env: Record<string, string>;
   /** Commands with these labels run on when the grader has ended. */
   keepLabels?: readonly string[];
+  /** Done beside the reading of rewards: the command has ended, and nothing of it runs any more. */
+  beside?: () => Promise<unknown>;
 };
 
 /** Runs the command and reads what it left. How it ended does not count, unless it could not come to its end. */
 export async function runGrader(
   sandbox: Sandbox,
   request: GradeRequest,
-  { isolation, timeoutMs, env, keepLabels = [] }: GraderRun,
+  { isolation, timeoutMs, env, keepLabels = [], beside }: GraderRun,
 ): Promise<{ exec: Exec; rewards: Rewards }> {
   const blackBox = isolation === 'black_box';
   const run = (cwd: string | undefined) =>
@@ -39,7 +41,11 @@ export async function runGrader(
     if (VivError.from(error).details.stage !== STAGE_CWD) throw error;
     return run('/');
   });
-  return { exec, rewards: await rewardsOf(sandbox, exec, request, keepLabels) };
+  const came = cameToEnd(sandbox, exec);
+  // What it left running shall not change what is read.
+  if (came) await sandbox.sweep({ keepLabels: [...keepLabels] });
+  const [rewards] = await Promise.all([came ? rewardsOf(sandbox, exec, request) : unread(exec), beside?.()]);
+  return { exec, rewards };
 }
 
 /** The state that is graded has a list of users of its own, in which another one may be called root. */
@@ -47,22 +53,21 @@ function byNumber(user: string | undefined): string | undefined {
   return user === 'root' || user === '0' ? AS_ROOT.user : user;
 }
 
-async function rewardsOf(
-  sandbox: Sandbox,
-  exec: Exec,
-  { rewards }: GradeRequest,
-  keepLabels: readonly string[],
-): Promise<Rewards> {
-  const { outcome } = exec;
+/** False: its rewards do not count. */
+function cameToEnd({ id }: Sandbox, { outcome }: Exec): boolean {
   if (outcome === null || outcome.type === 'sandbox_lost')
-    throw new VivError('sandbox_lost', `the sandbox ${sandbox.id}, in which the grade was made, was lost`);
-  if (outcome.type === 'timeout' || outcome.type === 'oom' || outcome.type === 'canceled')
-    return { rewards: null, rewardError: `${outcome.type}: the grader ${describe(outcome)}` };
-  // What it left running shall not change what is read.
-  await sandbox.sweep({ keepLabels: [...keepLabels] });
-  const read = await readRewards(sandbox.files, rewards);
+    throw new VivError('sandbox_lost', `the sandbox ${id}, in which the grade was made, was lost`);
+  return outcome.type !== 'timeout' && outcome.type !== 'oom' && outcome.type !== 'canceled';
+}
+
+function unread({ outcome }: Exec): Rewards {
+  return { rewards: null, rewardError: `${outcome!.type}: the grader ${describe(outcome!)}` };
+}
+
+async function rewardsOf({ files }: Sandbox, exec: Exec, { rewards }: GradeRequest): Promise<Rewards> {
+  const read = await readRewards(files, rewards);
   if (read.rewards !== null || !read.rewardError.startsWith('missing')) return read;
-  return { rewards: null, rewardError: `${read.rewardError}; it ${describe(outcome)}${messageOf(exec)}` };
+  return { rewards: null, rewardError: `${read.rewardError}; it ${describe(exec.outcome!)}${messageOf(exec)}` };
 }
 
 function messageOf({ message }: Exec): string {

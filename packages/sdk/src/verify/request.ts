@@ -1,4 +1,5 @@
 import type { Exec } from '@vivarium/protocol/exec.ts';
+import type { Image } from '@vivarium/protocol/image.ts';
 import type { Change, Limits, Stats } from '@vivarium/protocol/sandbox.ts';
 import type { Command } from '../exec-options.ts';
 import type { Sandbox } from '../sandbox.ts';
@@ -35,8 +36,13 @@ export type GradeRequest = {
   agentUser?: string;
   /** Runs before the command, in its sandbox: to start what it needs. Not with `in_place`. What it throws, the call throws. */
   beforeCommand?: (sandbox: Sandbox) => Promise<void>;
-  /** Runs when the command has ended and its sandbox still lives: to fetch logs. */
+  /** Runs when the command has ended and its sandbox still lives: to fetch logs. The rewards are read meanwhile. */
   onSandbox?: (sandbox: Sandbox) => Promise<void>;
+  /**
+   * Handed what goes on when the grade is made: sandboxes end, images of the moment are removed. It never rejects. Default: the call
+   * waits for it. Not with `in_place`.
+   */
+  onEnding?: (rest: Promise<void>) => void;
   /** Aborted: the sandbox that grades is ended and the call throws the signal's reason. */
   signal?: AbortSignal;
 };
@@ -55,6 +61,10 @@ export type VerifyRequest = GradeRequest & {
   keep?: string;
   /** Name of an image to keep as what was graded, without the grader's files: `viv.verify` grades it again. Default: not kept. */
   keepSplit?: string;
+  /** The image of the agent's sandbox, if it is at hand: it need not be asked for. */
+  pinned?: Image;
+  /** Runs while the agent's sandbox is frozen for its state to be taken: to look at it. Not with `in_place`. */
+  onFrozen?: (sandbox: Sandbox) => Promise<void>;
   /** Called for every path that the agent changed, at most a million. */
   onChange?: (change: Change) => void;
   /** What becomes of the agent's sandbox once its state is taken. Default `resume`, if it ran. */

@@ -4,7 +4,7 @@ import { VivError } from '@vivarium/protocol/viv-error.ts';
 import { idempotencyKey } from '../retry.ts';
 import type { Sandbox } from '../sandbox.ts';
 import { blackBoxSplit, checkBlackBox } from './black-box.ts';
-import { type Bench, type Graded, gradeFresh } from './grade.ts';
+import { type Bench, type Graded, gradeFresh, waited } from './grade.ts';
 import { verifyInPlace } from './in-place.ts';
 import { LOADER_CACHE } from './loader-cache.ts';
 import { CLOSED, PROTECTED, programDirectories, RESTORED } from './protection.ts';
@@ -17,18 +17,20 @@ const PACK_TTL_S = 3600;
 /** Grades what an agent left in its sandbox: docs/verification.md. */
 export async function verifySandbox(bench: Bench, sandbox: Sandbox, request: VerifyRequest): Promise<Verification> {
   const began = performance.now();
-  const pinned = await pinnedImage(bench, sandbox);
+  const pinned = await pinnedImage(bench, sandbox, request);
   const workspace = workspaceOf(request, pinned);
   const resolved = { ...request, workspace, agentUser: request.agentUser ?? pinned.config.user };
   if (request.mode === 'in_place') return verifyInPlace(bench, sandbox, pinned, resolved);
   if (request.isolation === 'black_box') checkBlackBox(resolved);
   const taken = await takeState(bench, sandbox, resolved, programDirectories(pinned.config.env));
+  const endings = [taken.left];
   try {
     const packMs = performance.now() - began;
     const { limits, lease } = sandbox.info;
     const { loaderCache } = taken.survey;
     const state = { image: taken.split.name, loaderCache, limits, lease: lease ?? undefined };
-    const graded = await gradeFresh(bench, state, resolved).catch((error) => {
+    const onEnding = (rest: Promise<void>) => void endings.push(rest);
+    const graded = await gradeFresh(bench, state, { ...resolved, onEnding }).catch((error) => {
       throw asPruned(error, taken.split.name);
     });
     return verification(graded, {
@@ -42,16 +44,28 @@ export async function verifySandbox(bench: Bench, sandbox: Sandbox, request: Ver
       timings: { packMs, totalMs: performance.now() - began },
     });
   } finally {
-    await Promise.all([taken.left, taken.dispose()]);
+    // Images go when nothing of them lives any more.
+    await waited(
+      Promise.all(endings).then(() => taken.dispose()),
+      request.onEnding,
+    );
   }
 }
 
-/** Its image never changes, so what is known of the sandbox already is asked about while it is looked at anew. */
-async function pinnedImage(bench: Bench, sandbox: Sandbox): Promise<Image> {
+/**
+ * Its image never changes, so what is known of the sandbox already is asked about while it is looked at anew: does it run? Where it ends
+ * afterwards, no matter.
+ */
+async function pinnedImage(
+  bench: Bench,
+  sandbox: Sandbox,
+  { pinned, mode, afterwards }: VerifyRequest,
+): Promise<Image> {
   const known = sandbox.known?.image;
   if (known === undefined) return bench.images.get((await sandbox.refresh()).info.image);
-  const [pinned] = await Promise.all([bench.images.get(known), sandbox.refresh()]);
-  return pinned;
+  const matters = mode === 'in_place' || afterwards !== 'end';
+  const image = pinned?.name === known ? pinned : bench.images.get(known);
+  return (await Promise.all([image, matters ? sandbox.refresh() : null]))[0];
 }
 
 /** Grades a state that an earlier verification kept; the agent does not run. */
@@ -93,7 +107,6 @@ async function takeState(
   programs: string[],
 ): Promise<Taken> {
   const ran = sandbox.state !== 'paused';
-  await holdTtl(sandbox);
   await sandbox.pause();
   const token = idempotencyKey()
     .replace(/[^a-z0-9]/g, '')
@@ -110,6 +123,7 @@ async function takeState(
     for (const name of temporary) await bench.images.remove(name).catch(() => {});
   };
   try {
+    await holdTtl(sandbox);
     const [report, survey] = await Promise.all([
       sandbox.pack({
         image: names.whole,
@@ -118,6 +132,7 @@ async function takeState(
         split: { image: names.split, ...splitOf(request, programs) },
       }),
       surveyChanges(sandbox, request.workspace, request.onChange),
+      request.onFrozen?.(sandbox),
     ]);
     if (report.split === null) throw new VivError('internal', 'the pack made no second image');
     const left = leave(sandbox, ran, request.afterwards ?? 'resume');
