@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, mkdtempSync, readFileSync, statSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:net';
+import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
@@ -218,6 +218,18 @@ describe('a node that stops', () => {
     });
     for (const pid of [...childrenOf(other.pid!), other.pid!]) process.kill(pid, 'SIGKILL');
     await once(other, 'exit');
+    await down({ stateDir, purge: true }, say);
+  });
+
+  test('a node that can not start leaves no process: its port is taken', async () => {
+    const stateDir = mkdtempSync(join(tmpdir(), 'viv-node-'));
+    const taken = createServer().listen(0, '127.0.0.1');
+    await once(taken, 'listening');
+    const { port } = taken.address() as AddressInfo;
+    const attempt = up({ stateDir, listen: `127.0.0.1:${port}`, domain: undefined, detach: true }, say);
+    await assert.rejects(attempt, new RegExp(String(port)));
+    assert.equal(liveRecord(nodePaths(stateDir).holderRecord), undefined);
+    taken.close();
     await down({ stateDir, purge: true }, say);
   });
 

@@ -2,18 +2,16 @@ import { existsSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { VivError } from '@vivarium/protocol';
 import { removeControlGroups } from './control-groups.ts';
+import { stopHolder } from './holder-stop.ts';
 import { detachLoopDevices } from './loop-devices.ts';
 import { requireMachine } from './machine.ts';
 import { ensureHolder } from './namespace.ts';
 import { type NodePaths, nodePaths } from './paths.ts';
-import { gone, liveRecord } from './process-record.ts';
 import { startServer } from './server-process.ts';
 import { endByServer } from './server-stop.ts';
 import { serverStarted } from './starting.ts';
 
 export type DownOptions = { stateDir: string; purge: boolean };
-
-const HOLDER_MS = 10_000;
 
 /** Ends every sandbox and every process of the node and gives back mounts, devices and control groups. With `purge` also its files. */
 export async function down(options: DownOptions, say: (line: string) => void): Promise<void> {
@@ -67,13 +65,4 @@ async function endWithoutServer(paths: NodePaths): Promise<void> {
   throw new VivError('internal', `ending what a dead server left failed (exit code ${code})`, {
     hint: `See ${join(paths.logDir, 'server.log')}; then run \`viv down\` again.`,
   });
-}
-
-async function stopHolder(paths: NodePaths): Promise<void> {
-  const holder = liveRecord(paths.holderRecord);
-  if (holder === undefined) return;
-  process.kill(holder.pid, 'SIGTERM');
-  if (await gone(holder, HOLDER_MS)) return;
-  process.kill(holder.pid, 'SIGKILL');
-  await gone(holder, HOLDER_MS);
 }

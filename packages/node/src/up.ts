@@ -1,11 +1,14 @@
 import { VivError } from '@vivarium/protocol';
+import { stopHolder } from './holder-stop.ts';
 import { parseListen } from './listen-address.ts';
 import { requireMachine, requireStateDir } from './machine.ts';
 import { ensureHolder } from './namespace.ts';
-import { nodePaths } from './paths.ts';
-import type { ProcessRecord } from './process-record.ts';
+import { type NodePaths, nodePaths } from './paths.ts';
+import { liveRecord, type ProcessRecord } from './process-record.ts';
 import { runningServer, startServer } from './server-process.ts';
 import { serverStarted } from './starting.ts';
+
+type RunningServer = { url: string; record: ProcessRecord };
 
 export type UpOptions = { stateDir: string; listen: string; domain: string | undefined; detach: boolean };
 
@@ -21,6 +24,7 @@ export async function up(options: UpOptions, say: (line: string) => void): Promi
   await serverStarted(paths);
   const running = await runningServer(paths);
   if (running !== undefined) return alreadyUp(running, say);
+  const hadHolder = liveRecord(paths.holderRecord) !== undefined;
   const holder = await ensureHolder(paths, false);
   const args = ['--state-dir', paths.stateDir, '--listen', options.listen];
   if (options.domain !== undefined) args.push('--domain', options.domain);
@@ -29,11 +33,10 @@ export async function up(options: UpOptions, say: (line: string) => void): Promi
   try {
     server = await startServer(paths, holder, args, !options.detach);
   } catch (error) {
-    // Another `viv up`, or the holder, was faster.
-    if (!(error instanceof VivError) || error.code !== 'state_conflict') throw error;
-    await serverStarted(paths);
-    const other = await runningServer(paths);
+    const other = await fasterServer(paths, error);
     if (other !== undefined) return alreadyUp(other, say);
+    // A node that did not start leaves no process behind; one that was there before keeps what its sandboxes may need.
+    if (!hadHolder) await stopHolder(paths);
     throw error;
   }
   say(`viv: up at ${server.url} · state ${paths.stateDir} · key ${paths.firstKey}`);
@@ -47,7 +50,14 @@ export async function up(options: UpOptions, say: (line: string) => void): Promi
   return await server.exited;
 }
 
-function alreadyUp({ url, record }: { url: string; record: ProcessRecord }, say: (line: string) => void): number {
+/** The server that another `viv up`, or the holder, started meanwhile, when that is why ours could not. */
+async function fasterServer(paths: NodePaths, error: unknown): Promise<RunningServer | undefined> {
+  if (!(error instanceof VivError) || error.code !== 'state_conflict') return undefined;
+  await serverStarted(paths);
+  return runningServer(paths);
+}
+
+function alreadyUp({ url, record }: RunningServer, say: (line: string) => void): number {
   say(`viv: already up at ${url} (pid ${record.pid})`);
   return 0;
 }
