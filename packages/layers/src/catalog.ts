@@ -1,7 +1,7 @@
 import { mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Image, VivError } from '@vivarium/protocol';
-import { syncDirectory, writeFileAtomic } from './atomic-file.ts';
+import { syncDirectory, writeFilesAtomic } from './atomic-file.ts';
 import {
   type LayerRecord,
   type Manifest,
@@ -61,11 +61,18 @@ export class Catalog {
     });
   }
 
-  /** Writes the signed manifest, then knows the image. A rejected manifest of that name is replaced. */
-  async add(manifest: Manifest): Promise<void> {
-    await writeFileAtomic(join(this.#directory, manifestFileName(manifest.name)), sealManifest(manifest, this.#key));
-    this.#rejected.delete(manifest.name);
-    this.#put(manifest);
+  /** Writes the signed manifests, then knows the images. A rejected manifest of such a name is replaced. */
+  async add(...manifests: Manifest[]): Promise<void> {
+    await writeFilesAtomic(
+      manifests.map((manifest) => ({
+        path: join(this.#directory, manifestFileName(manifest.name)),
+        contents: sealManifest(manifest, this.#key),
+      })),
+    );
+    for (const manifest of manifests) {
+      this.#rejected.delete(manifest.name);
+      this.#put(manifest);
+    }
   }
 
   async remove(name: string): Promise<void> {

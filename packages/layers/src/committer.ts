@@ -91,9 +91,10 @@ export class Committer {
     directory: string,
     outcome: PackOutcome,
   ): Promise<PackReport> {
+    const { catalog, registrar } = this.#parts;
     const { split } = request.pack ?? AS_IT_IS;
     const added: LayerRecord[] = [];
-    const undo: (() => Promise<void>)[] = [];
+    let made: string[] = [];
     try {
       const admit = async (written: Written | null, file: string) => {
         if (!written) return null;
@@ -103,8 +104,12 @@ export class Committer {
       };
       const whole = await admit(outcome.whole, 'whole');
       const other = !split || outcome.split === 'same' ? whole : await admit(outcome.split, 'split');
-      const image = await this.#name(request, request.name, below, whole, undo);
-      const second = split ? await this.#name(request, split.image, below, other, undo) : null;
+      const named = [
+        this.#registration(request, request.name, below, whole),
+        ...(split ? [this.#registration(request, split.image, below, other)] : []),
+      ];
+      made = named.map(({ name }) => name).filter((name) => !catalog.has(name));
+      const [image, second = null] = (await registrar.registerAll(named)) as [Image, Image?];
       const { changed, removed, excluded, suspicious, leftOut, leftOutEntries } = outcome;
       const layer = whole ? image.layers.at(-1)! : null;
       return {
@@ -117,7 +122,7 @@ export class Committer {
         split: second && { image: second, leftOut, leftOutEntries },
       };
     } catch (error) {
-      for (const step of undo) await step();
+      for (const name of made) await catalog.remove(name);
       for (const { digest } of added) this.#drop(digest);
       throw error;
     }
@@ -131,27 +136,21 @@ export class Committer {
     return catalog.layer(digest) ?? { digest, sizeBytes, createdBy: request.createdBy, createdAt, format: 'erofs' };
   }
 
-  async #name(
+  #registration(
     request: CommitRequest,
     name: string,
     below: readonly LayerRecord[],
     layer: LayerRecord | null,
-    undo: (() => Promise<void>)[],
-  ): Promise<Image> {
-    const { catalog, registrar } = this.#parts;
-    const parent = catalog.get(request.parent).image;
+  ): Registration {
+    const parent = this.#parts.catalog.get(request.parent).image;
     const base = request.config ?? parent.config;
-    const registration: Registration = {
+    return {
       name,
       layers: layer ? [...below.filter(({ digest }) => digest !== layer.digest), layer] : below,
       config: { ...base, labels: { ...base.labels, ...request.labels } },
       parent,
       lineage: request.lineage ?? { kind: 'snapshot', sandbox: null, key: null },
     };
-    const isNew = !catalog.has(name);
-    const image = await registrar.register(registration);
-    if (isNew) undo.push(() => catalog.remove(name));
-    return image;
   }
 
   #drop(digest: string): void {

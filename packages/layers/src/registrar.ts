@@ -1,6 +1,6 @@
 import { type Image, type ImageConfig, ImageName, type Lineage, VivError } from '@vivarium/protocol';
 import type { Catalog } from './catalog.ts';
-import { canonicalJson, type LayerRecord } from './manifest.ts';
+import { canonicalJson, type LayerRecord, type Manifest } from './manifest.ts';
 
 /** An image all of whose layers are there. */
 export type Registration = {
@@ -29,15 +29,27 @@ export class Registrar {
    * Writes the image down, or returns the one of that name when it has the same layers and config.
    * @throws VivError `invalid_argument` (name), `image_exists`.
    */
-  async register({ name, layers, config, parent, lineage }: Registration): Promise<Image> {
+  async register(registration: Registration): Promise<Image> {
+    return (await this.registerAll([registration]))[0]!;
+  }
+
+  /** The same for several names, which are written down together. */
+  async registerAll(registrations: readonly Registration[]): Promise<Image[]> {
+    const manifests = registrations.map((registration) => this.#manifest(registration)).filter((each) => each !== null);
+    if (manifests.length > 0) await this.#catalog.add(...manifests);
+    return registrations.map(({ name }) => this.#catalog.get(name).image);
+  }
+
+  /** Null: the image is there. */
+  #manifest({ name, layers, config, parent, lineage }: Registration): Manifest | null {
     if (!ImageName.safeParse(name).success)
       throw new VivError('invalid_argument', `'${name}' is no image name: role/name@version`);
     const before = this.#existing(name);
     if (before) {
-      if (isSame(before, layers, config)) return before;
+      if (isSame(before, layers, config)) return null;
       throw new VivError('image_exists', `image ${name} exists, with other contents`, { details: { image: name } });
     }
-    await this.#catalog.add({
+    return {
       format: 'vivarium.image/1',
       name,
       layers: [...layers],
@@ -46,8 +58,7 @@ export class Registrar {
       parent: parent.name,
       lineage: { ...lineage, parent: { name: parent.name, digest: parent.digest } },
       ...epochOf(this.#catalog, parent),
-    });
-    return this.#catalog.get(name).image;
+    };
   }
 
   #existing(name: string): Image | undefined {
