@@ -46,9 +46,16 @@ export async function trialRate(bed: EvalBed): Promise<Record<string, number>> {
   return {
     trials_per_min: full.trials.length / (full.ms / 60_000),
     trial_overhead_ms_p50: overhead(full.trials),
+    trial_slot_overhead_ms_mean: slotOverhead(full),
     trial_overhead_alone_ms_p50: overhead(alone.trials),
     regrade_per_min: regraded / ((performance.now() - started) / 60_000),
   };
+}
+
+/** What a place in the queue is taken for beside agent and tests, the ends of its sandboxes included, which a trial's own time is not. */
+function slotOverhead({ trials, ms }: { trials: readonly TrialResult[]; ms: number }): number {
+  const work = trials.reduce((sum, { vivarium: { timings } }) => sum + timings.agentMs + timings.testMs, 0);
+  return (ms * AT_ONCE - work) / trials.length;
 }
 
 /** Every trial was graded, and doing nothing solved none. */
