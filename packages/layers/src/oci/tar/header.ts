@@ -29,14 +29,21 @@ export function parseHeader(block: Buffer, at: number): TarHeader | null {
     mode: number(block, 100, 108) & 0o7777,
     uid: number(block, 108, 116),
     gid: number(block, 116, 124),
-    size: number(block, 124, 136),
+    size: count(block, 124, 136),
     mtimeNs: BigInt(number(block, 136, 148)) * 1_000_000_000n,
     block,
   };
 }
 
+/** A number of bytes or blocks: never below zero, or an archive could lead back to where it was read already. */
+export function count(block: Buffer, from: number, to: number): number {
+  const value = number(block, from, to);
+  if (value < 0) throw new Refusal('invalid_image', `the archive is damaged: ${value} is no size`);
+  return value;
+}
+
 /** Octal digits, or two's complement in base 256 where the first bit is set (GNU). */
-export function number(block: Buffer, from: number, to: number): number {
+function number(block: Buffer, from: number, to: number): number {
   const field = block.subarray(from, to);
   if ((field[0]! & 0x80) !== 0) return base256(field);
   const digits = field.toString('latin1').replace(/\0.*$/s, '').trim();

@@ -81,6 +81,27 @@ for (const format of ['gnu', 'pax', 'ustar', 'v7']) {
   });
 }
 
+for (const type of ['0', 'L', 'x', 'S', 'g']) {
+  test(`a member of type ${type} with a negative size is refused, not read again and again`, {
+    timeout: 10_000,
+  }, (t) => {
+    const path = join(directory(t), 'a.tar');
+    writeFileSync(path, Buffer.concat([headerOfSize(type, -512), Buffer.alloc(1024)]));
+    assert.throws(() => readAll(path), { code: 'invalid_image', message: 'the archive is damaged: -512 is no size' });
+  });
+}
+
+test('a map of a sparse file that is no list of numbers is refused at once', (t) => {
+  const path = join(directory(t), 'a.tar');
+  const pax = Buffer.from('22 GNU.sparse.major=1\n31 GNU.sparse.realsize=1000000\n');
+  const blocks = [headerOfSize('x', pax.length), pax, Buffer.alloc(512 - pax.length), headerOfSize('0', 512_000)];
+  writeFileSync(path, Buffer.concat([...blocks, Buffer.alloc(512_000, '1'), Buffer.alloc(1024)]));
+  assert.throws(() => readAll(path), {
+    code: 'invalid_image',
+    message: /^the archive is damaged: '1{30}' is no number$/,
+  });
+});
+
 test('any damage to an archive is read, or refused: never anything else', (t) => {
   const at = directory(t);
   writeFileSync(join(at, 'f'), randomBytes(2000));
@@ -100,3 +121,22 @@ test('any damage to an archive is read, or refused: never anything else', (t) =>
     { numRuns: 300 },
   );
 });
+
+/** A GNU header with its size in base 256. */
+function headerOfSize(type: string, size: number): Buffer {
+  const block = Buffer.alloc(512);
+  for (const [at, text] of [
+    [0, 'f'],
+    [100, '0000644'],
+    [148, '        '],
+    [156, type],
+    [257, 'ustar  '],
+  ] as const)
+    block.write(text, at);
+  block.fill(size < 0 ? 0xff : 0, 124, 136);
+  block[124]! |= 0x80;
+  block.writeInt32BE(size, 132);
+  const sum = block.reduce((total, byte) => total + byte, 0);
+  block.write(`${sum.toString(8).padStart(6, '0')}\0 `, 148, 'latin1');
+  return block;
+}

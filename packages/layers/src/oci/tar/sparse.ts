@@ -1,5 +1,5 @@
 import { Refusal } from '../refusal.ts';
-import { BLOCK, number } from './header.ts';
+import { BLOCK, count } from './header.ts';
 import { type PaxRecord, paxNumber } from './pax.ts';
 
 /** Bytes of a file that the archive holds: `length` of them belong at `offset` and lie at `at` in the archive. */
@@ -14,11 +14,11 @@ type Read = (at: number, length: number) => Buffer;
 /** The old GNU format: four pairs in the header, more in blocks behind it. `end`: behind those blocks. */
 export function oldGnuSparse(header: Buffer, at: number, read: Read): SparseFile & { dataAt: number } {
   const pairs: [number, number][] = [];
-  const take = (block: Buffer, from: number, count: number) => {
-    for (let i = 0; i < count; i++) {
+  const take = (block: Buffer, from: number, most: number) => {
+    for (let i = 0; i < most; i++) {
       const start = from + i * 24;
       if (block[start] === 0) return;
-      pairs.push([number(block, start, start + 12), number(block, start + 12, start + 24)]);
+      pairs.push([count(block, start, start + 12), count(block, start + 12, start + 24)]);
       if (pairs.length > SEGMENTS_MAX) throw tooMany();
     }
   };
@@ -31,7 +31,7 @@ export function oldGnuSparse(header: Buffer, at: number, read: Read): SparseFile
     take(block, 0, 21);
     isExtended = block[504] !== 0;
   }
-  return { realSize: number(header, 483, 495), segments: laidOut(pairs, next), dataAt: next };
+  return { realSize: count(header, 483, 495), segments: laidOut(pairs, next), dataAt: next };
 }
 
 /** The pax formats 0.0, 0.1 and 1.0; null for a file that is not sparse. */
@@ -63,6 +63,8 @@ function mapInData(at: number, read: Read): { pairs: [number, number][]; dataAt:
     const lines = (rest + read(next, BLOCK).toString('latin1')).split('\n');
     next += BLOCK;
     rest = lines.pop()!;
+    // A whole block without the end of a line: that is no number.
+    if (lines.length === 0) paxNumber(Buffer.from(rest));
     for (const line of lines) {
       if (numbers.length >= wanted) break;
       numbers.push(paxNumber(Buffer.from(line)));
