@@ -9,10 +9,6 @@ import { normalise } from './tree/tree.ts';
 /** Makes the tree that a layer is built of. */
 export type Source = {
   createdBy: string;
-  /** The tree is an overlay upper directory: whiteouts and opaque marks are kept. */
-  overlay: boolean;
-  /** Taken off every owner. */
-  idShift: number;
   /** Directories the source does not name get a fixed time, see normalise.ts. */
   impliedDirectories: boolean;
   /** Directories of the tree (`/tests`) that hide what layers below have under their names. */
@@ -38,9 +34,9 @@ export async function buildLayer(
   await source.fill(root, scratch, report, signal);
 
   report('layer', 'reading the tree');
-  const { overlay, idShift, opaque = [] } = source;
+  const { impliedDirectories, opaque = [] } = source;
   const tree = await normalise(
-    { root, idShift, overlay, opaque, ...(source.impliedDirectories && { impliedSinceMs: Math.floor(startedMs) }) },
+    { root, opaque, ...(impliedDirectories && { impliedSinceMs: Math.floor(startedMs) }) },
     signal,
   );
   if (tree.droppedDeviceCount > 0) {

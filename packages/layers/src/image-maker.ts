@@ -20,13 +20,11 @@ export type ImageMakerParts = {
   now(): Date;
 };
 
-/** An image to be made: the layers below (lowest first) and the source of the one on top. */
+/** An image of one layer to be made, and what that is made of. */
 export type ImagePlan = {
   name: string;
   source: Source;
   config: ImageConfig;
-  below: readonly LayerRecord[];
-  parent: string | null;
 };
 
 /** Makes images: one at a time of each name, a few at a time in all, and all or nothing. */
@@ -109,17 +107,17 @@ export class ImageMaker {
 
   async #register(plan: ImagePlan, file: string, signal: AbortSignal): Promise<Image> {
     const { catalog, files, mounts, now } = this.#parts;
-    const { name, source, config, parent } = plan;
+    const { name, source, config } = plan;
     const { digest, sizeBytes } = await files.admit(file);
     const createdAt = now().toISOString();
     const layer: LayerRecord = { digest, sizeBytes, createdBy: source.createdBy, createdAt, format: 'erofs' };
     const manifest: Manifest = {
       format: 'vivarium.image/1',
       name,
-      layers: [...plan.below, layer],
+      layers: [layer],
       config,
       createdAt,
-      parent,
+      parent: null,
     };
     try {
       signal.throwIfAborted();

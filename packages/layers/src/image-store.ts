@@ -261,7 +261,7 @@ class DirectoryImageStore implements ImageStore {
         throw new VivError('invalid_argument', `config: ${parsed.error.issues[0]?.message}`, {
           details: { issues: parsed.error.issues },
         });
-      return this.#maker.make({ name, source, config: parsed.data, below: [], parent: null }, report, abort);
+      return this.#maker.make({ name, source, config: parsed.data }, report, abort);
     });
   }
 

@@ -17,8 +17,6 @@ export function archiveSource(body: AsyncIterable<Uint8Array>, opaque: readonly 
   return {
     createdBy: 'tar',
     opaque,
-    overlay: false,
-    idShift: 0,
     impliedDirectories: true,
     fill: (root, _scratch, report, signal) => unpack(body, root, report, signal),
   };

@@ -24,8 +24,6 @@ export type Bootstrap = {
 export function bootstrapSource(bootstrap: Bootstrap, createdBy: string): Source {
   return {
     createdBy,
-    overlay: false,
-    idShift: 0,
     impliedDirectories: false,
     fill: (root, scratch, report, signal) => run(bootstrap, root, scratch, report, signal),
   };

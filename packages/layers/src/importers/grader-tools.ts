@@ -17,8 +17,6 @@ const PT_INTERP = 3;
 export function builtinGraderTools(): { source: Source; config: ImageConfig } {
   const source: Source = {
     createdBy: 'builtin:grader-tools',
-    overlay: false,
-    idShift: 0,
     impliedDirectories: false,
     fill: async (root, _scratch, _report, signal) =>
       fill(root, findStatic(BUSYBOX, 'busybox-static'), findStatic(BASH, 'bash-static'), signal),

@@ -1,15 +1,10 @@
 import { createHash, type Hash } from 'node:crypto';
-import { type BigIntStats, chmodSync, lchownSync, lstatSync, lutimesSync, readdirSync, unlinkSync } from 'node:fs';
-import { shiftedId } from './ids.ts';
+import { type BigIntStats, lstatSync, lutimesSync, readdirSync, unlinkSync } from 'node:fs';
 import { keptXattr } from './kept-xattr.ts';
 import { getXattr, listXattrs, removeXattr, setXattr } from './xattr.ts';
 
 export type NormaliseRequest = {
   root: string;
-  /** Taken off every owner (an overlay upper directory of a sandbox); 0 for imports. */
-  idShift: number;
-  /** An overlay upper directory: whiteouts and opaque marks stay. Otherwise they are nothing an image may bring along. */
-  overlay: boolean;
   /** Directories (`/tests`) that are made opaque: they hide what layers below have under their names. */
   opaque: readonly string[];
   /** Directories younger than this (ms since the epoch) were made by the unpacking, not named in the archive: their time becomes 0, so that the same archive gives the same layer. */
@@ -31,12 +26,11 @@ export type NormaliseResult = {
 };
 
 const MAX_NAMED = 5;
-const S_IFMT = 0o170000;
 /** overlayfs.rst, "whiteouts and opaque directories". */
 const OPAQUE = 'trusted.overlay.opaque';
 
 /**
- * Makes a private tree fit to become a layer, in place: owners shifted, only meaningful extended attributes kept, device nodes removed
+ * Makes a private tree fit to become a layer, in place: only meaningful extended attributes kept, device nodes removed
  * (a layer is mounted with root's powers: a device node in it would be the host's device). Walks in byte order of names.
  * Runs in a child process: it blocks. Throws `LayerTooLarge` past a bound; errors of the file system pass.
  */
@@ -96,7 +90,7 @@ class Walk {
       this.directory(path, relative);
       return false;
     }
-    if ((stat.isCharacterDevice() || stat.isBlockDevice()) && !(this.#request.overlay && isWhiteout(stat))) {
+    if (stat.isCharacterDevice() || stat.isBlockDevice()) {
       unlinkSync(path);
       this.#droppedDeviceCount++;
       if (this.#droppedDevices.length < MAX_NAMED) this.#droppedDevices.push(relative.toString('utf8'));
@@ -107,10 +101,9 @@ class Walk {
   }
 
   #visit(path: Buffer, relative: Buffer, stat: BigIntStats, mtimeNs: bigint): void {
-    const [uid, gid] = this.#owner(stat);
     this.#hash
       .update(relative)
-      .update(`\0${stat.mode} ${uid} ${gid} ${stat.isDirectory() ? 0 : stat.size} ${mtimeNs}\n`);
+      .update(`\0${stat.mode} ${stat.uid} ${stat.gid} ${stat.isDirectory() ? 0 : stat.size} ${mtimeNs}\n`);
     if (++this.#entries > this.#request.maxEntries)
       throw new LayerTooLarge(`more than ${this.#request.maxEntries} entries`);
     if (!stat.isDirectory() && stat.nlink > 1n) {
@@ -120,42 +113,18 @@ class Walk {
     if (stat.isFile()) this.#bytes += Number(stat.size);
     if (this.#bytes > this.#request.maxBytes)
       throw new LayerTooLarge(`more than ${this.#request.maxBytes} bytes of file data (holes count)`);
-    this.#metadata(path, stat);
-  }
-
-  /** Ownership first: chown(2) clears set-id bits and file capabilities. */
-  #metadata(path: Buffer, stat: BigIntStats): void {
-    const { idShift } = this.#request;
-    const kept = new Map<string, Buffer>();
-    for (const name of listXattrs(path)) {
-      const value = getXattr(path, name);
-      const wanted = value && this.#wantedXattr(name, value, stat);
-      if (wanted) kept.set(name, wanted);
-      if (!wanted || idShift !== 0 || !value.equals(wanted)) removeXattr(path, name);
-      else kept.delete(name);
-    }
-    if (idShift !== 0) {
-      lchownSync(path, ...this.#owner(stat));
-      if (!stat.isSymbolicLink()) chmodSync(path, Number(stat.mode) & 0o7777);
-    }
-    for (const [name, value] of kept) setXattr(path, name, value);
-  }
-
-  #owner(stat: BigIntStats): [uid: number, gid: number] {
-    const { idShift } = this.#request;
-    return [shiftedId(Number(stat.uid), idShift), shiftedId(Number(stat.gid), idShift)];
-  }
-
-  /** The value an attribute has in the layer, or null when it has no business there (overlay's bookkeeping, foreign security labels, btrfs properties). */
-  #wantedXattr(name: string, value: Buffer, stat: BigIntStats): Buffer | null {
-    const { idShift, overlay } = this.#request;
-    if (name === OPAQUE && overlay && stat.isDirectory() && value.toString('latin1') === 'y') return value;
-    return keptXattr(name, value, idShift);
+    keepXattrs(path);
   }
 }
 
-function isWhiteout(stat: BigIntStats): boolean {
-  return (Number(stat.mode) & S_IFMT) === 0o020000 && stat.rdev === 0n;
+/** Only the attributes that have a meaning in a layer stay (kept-xattr.ts): overlay's own marks are nothing an image may bring along. */
+function keepXattrs(path: Buffer): void {
+  for (const name of listXattrs(path)) {
+    const value = getXattr(path, name);
+    const wanted = value && keptXattr(name, value, 0);
+    if (!wanted || !value.equals(wanted)) removeXattr(path, name);
+    if (wanted && !value.equals(wanted)) setXattr(path, name, wanted);
+  }
 }
 
 function join(parent: Buffer, name: Buffer): Buffer {
