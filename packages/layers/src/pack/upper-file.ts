@@ -1,5 +1,6 @@
 import { type BigIntStats, closeSync, constants, fstatSync, readlinkSync, readSync } from 'node:fs';
 import koffi from 'koffi';
+import { chunksOf, isSparse } from '../erofs/holes.ts';
 import type { Chunks, Content, Source, Xattr } from '../erofs/inode.ts';
 import { shiftedId } from '../tree/ids.ts';
 import { keptXattr } from '../tree/kept-xattr.ts';
@@ -11,11 +12,6 @@ const lseek = koffi.load('libc.so.6').func('int64_t lseek(int fd, int64_t offset
 const { SEEK_DATA, SEEK_HOLE } = { SEEK_DATA: 3, SEEK_HOLE: 4 };
 
 const FLAGS = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK | constants.O_NOATIME;
-const BLOCK = 4096;
-/** Holes that are smaller than this together are stored as zeros. */
-const HOLES_MIN = 256 * 1024;
-/** Chunks of one file: its map then takes a mebibyte at most. */
-const CHUNKS_MAX = 256 * 1024;
 
 /** What a layer says of a file of a sandbox, seen at `path` (not followed). `shift`: first id of its range. */
 export function metadataOf(path: Buffer, stat: BigIntStats, shift: number, mtimeNs = stat.mtimeNs): Metadata {
@@ -44,7 +40,7 @@ export function contentOf(root: number, names: () => Buffer[], path: Buffer, sta
   const size = Number(stat.size);
   const open = () => new UpperSource(openBeneath(root, names(), FLAGS));
   const stored = Number(stat.blocks) * 512;
-  const holes = size - stored >= HOLES_MIN ? chunksOf(open, size) : undefined;
+  const holes = isSparse(size, stored) ? holesOf(open, size) : undefined;
   return { type: 'file', size, open, ...(holes && { holes }) };
 }
 
@@ -73,34 +69,22 @@ class UpperSource implements Source {
   }
 }
 
-/** Where a sparse file has data: lseek(2). Undefined when the holes are not worth it. */
-function chunksOf(open: () => UpperSource, size: number): Chunks | undefined {
-  let shift = 0;
-  while (size / (BLOCK * 2 ** shift) > CHUNKS_MAX) shift++;
-  const chunk = BLOCK * 2 ** shift;
-  const data: { first: number; count: number }[] = [];
-  let chunks = 0;
+function holesOf(open: () => UpperSource, size: number): Chunks | undefined {
   const source = open();
   try {
-    for (let at = 0; ; ) {
-      const from = Number(lseek(source.fd, at, SEEK_DATA));
-      if (from < 0 || from >= size) break;
-      const hole = Number(lseek(source.fd, from, SEEK_HOLE));
-      const to = hole < 0 ? size : Math.min(hole, size);
-      const last = data.at(-1);
-      const next = last ? last.first + last.count : 0;
-      const first = Math.max(Math.floor(from / chunk), next);
-      const end = Math.ceil(to / chunk);
-      if (end > first) {
-        if (last && first === next) last.count += end - first;
-        else data.push({ first, count: end - first });
-        chunks += end - first;
-      }
-      at = to;
-      if (at >= size) break;
-    }
+    return chunksOf(size, dataOf(source, size));
   } finally {
     source.close();
   }
-  return size - chunks * chunk >= HOLES_MIN ? { shift, data } : undefined;
+}
+
+/** Where a file has data: lseek(2). */
+function* dataOf(source: UpperSource, size: number): Generator<{ offset: number; length: number }> {
+  for (let at = 0; at < size; ) {
+    const from = Number(lseek(source.fd, at, SEEK_DATA));
+    if (from < 0 || from >= size) break;
+    const hole = Number(lseek(source.fd, from, SEEK_HOLE));
+    at = hole < 0 ? size : Math.min(hole, size);
+    yield { offset: from, length: at - from };
+  }
 }

@@ -1,21 +1,16 @@
 import { closeSync, constants, openSync, readlinkSync, readSync } from 'node:fs';
-import type { Chunks, Content, Inode, Source } from '../../erofs/inode.ts';
+import { chunksOf, isSparse } from '../../erofs/holes.ts';
+import type { Content, Inode, Source } from '../../erofs/inode.ts';
 import type { LowerEntry } from '../../pack/lower.ts';
 import { metadataOf } from '../../pack/upper-file.ts';
 import type { RangeReader } from '../file-range.ts';
 import { Refusal } from '../refusal.ts';
 import type { Segment } from '../tar/sparse.ts';
 
-const BLOCK = 4096;
-/** Holes that are smaller than this together are stored as zeros. */
-const HOLES_MIN = 256 * 1024;
-/** Chunks of one file: its map then takes a mebibyte at most. */
-const CHUNKS_MAX = 256 * 1024;
-
 /** The contents of a file whose bytes lie in the archive. */
 export function fileContent(reader: RangeReader, size: number, segments: readonly Segment[]): Content {
   const stored = segments.reduce((sum, { length }) => sum + length, 0);
-  const holes = size - stored >= HOLES_MIN ? chunksOf(size, segments) : undefined;
+  const holes = isSparse(size, stored) ? chunksOf(size, segments) : undefined;
   return { type: 'file', size, open: () => new TarSource(reader, segments), ...(holes && { holes }) };
 }
 
@@ -91,24 +86,4 @@ class LowerSource implements Source {
   close(): void {
     closeSync(this.#fd);
   }
-}
-
-/** Undefined when the holes are not worth it. */
-function chunksOf(size: number, segments: readonly Segment[]): Chunks | undefined {
-  let shift = 0;
-  while (size / (BLOCK * 2 ** shift) > CHUNKS_MAX) shift++;
-  const chunk = BLOCK * 2 ** shift;
-  const data: { first: number; count: number }[] = [];
-  let chunks = 0;
-  for (const { offset, length } of segments) {
-    const last = data.at(-1);
-    const next = last ? last.first + last.count : 0;
-    const first = Math.max(Math.floor(offset / chunk), next);
-    const end = Math.ceil((offset + length) / chunk);
-    if (end <= first) continue;
-    if (last && first === next) last.count += end - first;
-    else data.push({ first, count: end - first });
-    chunks += end - first;
-  }
-  return size - chunks * chunk >= HOLES_MIN ? { shift, data } : undefined;
 }
