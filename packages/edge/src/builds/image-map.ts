@@ -1,31 +1,14 @@
-import { existsSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { formatOciRef, ImageMap, parseOciRef, VivError } from '@vivarium/protocol';
+import { readSettings } from '@vivarium/layers/settings-file.ts';
+import { formatOciRef, ImageMap, parseOciRef } from '@vivarium/protocol';
 import { pathPattern } from '@vivarium/protocol/path-pattern.ts';
 
 const FILE = 'image-map.json';
-const FILE_MAX = 1024 * 1024;
+const HINT = 'It is one JSON object: {"python:3.12-slim": "base/debian@12", "debian:*": "base/debian@12"}.';
 
 /** The node's own map: what FROM names → an image of this node (`STATE/image-map.json`, an object). Read anew for each build. */
 export function readImageMap(stateDir: string): ImageMap {
-  const path = join(stateDir, FILE);
-  if (!existsSync(path)) return {};
-  const fail = (why: string, cause?: unknown) =>
-    new VivError('precondition_failed', `the node's ${FILE} can't be used: ${why}`, {
-      hint: 'It is one JSON object: {"python:3.12-slim": "base/debian@12", "debian:*": "base/debian@12"}.',
-      cause,
-    });
-  if (statSync(path).size > FILE_MAX) throw fail(`it is larger than ${FILE_MAX} bytes`);
-  let value: unknown;
-  try {
-    value = JSON.parse(readFileSync(path, 'utf8'));
-  } catch (cause) {
-    throw fail((cause as Error).message, cause);
-  }
-  const parsed = ImageMap.safeParse(value);
-  if (parsed.success) return parsed.data;
-  const [issue] = parsed.error.issues;
-  throw fail(`${issue?.path.join('.')}: ${issue?.message}`);
+  return readSettings(join(stateDir, FILE), ImageMap, HINT) ?? {};
 }
 
 /** The image that maps (the first one wins) give a reference. Short and long forms are the same: `debian`, `docker.io/library/debian:latest`. Keys may have `*`. */

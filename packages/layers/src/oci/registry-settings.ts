@@ -1,10 +1,12 @@
-import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { VivError } from '@vivarium/protocol';
 import { z } from 'zod';
+import { readSettings } from '../settings-file.ts';
 
 const FILE = 'registries.json';
-const FILE_MAX = 1024 * 1024;
+const HINT =
+  'It is one JSON object: {"mirrors": {"docker.io": "http://127.0.0.1:5000"}, "plainHttp": ["127.0.0.1:5000"]}.';
 const host = z.string().regex(/^[A-Za-z0-9.-]+(:[0-9]{1,5})?$/, 'a host is NAME or NAME:PORT');
 
 /** How this node reaches registries: `STATE/registries.json`, read anew for each pull. */
@@ -28,24 +30,7 @@ export type RegistrySettings = z.infer<typeof RegistrySettings>;
 
 /** Throws `precondition_failed` that says what is wrong with the file. */
 export function readRegistrySettings(stateDir: string): RegistrySettings {
-  const path = join(stateDir, FILE);
-  if (!existsSync(path)) return RegistrySettings.parse({});
-  const fail = (why: string, cause?: unknown) =>
-    new VivError('precondition_failed', `the node's ${FILE} can't be used: ${why}`, {
-      hint: 'It is one JSON object: {"mirrors": {"docker.io": "http://127.0.0.1:5000"}, "plainHttp": ["127.0.0.1:5000"]}.',
-      cause,
-    });
-  if (statSync(path).size > FILE_MAX) throw fail(`it is larger than ${FILE_MAX} bytes`);
-  let value: unknown;
-  try {
-    value = JSON.parse(readFileSync(path, 'utf8'));
-  } catch (cause) {
-    throw fail((cause as Error).message, cause);
-  }
-  const parsed = RegistrySettings.safeParse(value);
-  if (parsed.success) return parsed.data;
-  const [issue] = parsed.error.issues;
-  throw fail(`${issue?.path.join('.')}: ${issue?.message}`);
+  return readSettings(join(stateDir, FILE), RegistrySettings, HINT) ?? RegistrySettings.parse({});
 }
 
 /** Throws `forbidden` for a host that this node must not ask. Nothing was sent. */
