@@ -1,5 +1,5 @@
-import { statfsSync } from 'node:fs';
 import { VivError } from '@vivarium/protocol';
+import { freeBytes } from './free-space.ts';
 import { LAYER_LIMITS } from './limits.ts';
 
 /** Throws `node_disk_full` unless the file system of `directory` has room for `bytes` more and the reserve. */
@@ -24,11 +24,6 @@ export function namingFullDisk(thrown: unknown, directory: string): unknown {
     details: { directory, freeBytes: free },
     cause: thrown,
   });
-}
-
-function freeBytes(directory: string): number {
-  const { bavail, bsize } = statfsSync(directory);
-  return bavail * bsize;
 }
 
 function mib(bytes: number): string {

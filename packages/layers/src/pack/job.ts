@@ -1,7 +1,7 @@
-import { statfsSync } from 'node:fs';
 import { dirname } from 'node:path';
 import type { PackFinding, PackLeftOut } from '@vivarium/protocol/pack.ts';
 import { type Written, writeImage } from '../erofs/image-file.ts';
+import { requireFree } from '../free-space.ts';
 import { imageTree, SPLIT, WHOLE } from './change-tree.ts';
 import { TreeTooLarge, walkChanges } from './walk.ts';
 
@@ -75,7 +75,5 @@ export function runJob(job: PackJob): PackOutcome {
 
 function admit(bytes: number, { maxBytes, files, reserveBytes }: PackJob): void {
   if (bytes > maxBytes) throw new TreeTooLarge(`${bytes} bytes, at most ${maxBytes} are allowed`);
-  const { bavail, bsize } = statfsSync(dirname(files[0]));
-  if (bavail * bsize < bytes + reserveBytes)
-    throw Object.assign(new Error('no room for the layer'), { code: 'ENOSPC' });
+  requireFree(dirname(files[0]), bytes + reserveBytes, 'for the layer');
 }

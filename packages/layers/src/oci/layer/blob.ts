@@ -1,10 +1,12 @@
 import { createHash, type Hash } from 'node:crypto';
-import { createReadStream, createWriteStream, statfsSync } from 'node:fs';
+import { createReadStream, createWriteStream } from 'node:fs';
 import { dirname } from 'node:path';
-import { Transform, Writable } from 'node:stream';
+import { Transform } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { createGunzip, createZstdDecompress } from 'node:zlib';
+import { requireFree } from '../../free-space.ts';
 import { type FileRange, RangeReader } from '../file-range.ts';
+import { LOOK_EVERY_BYTES, Metered } from '../metered.ts';
 import { Refusal } from '../refusal.ts';
 
 export type BlobCheck = {
@@ -19,8 +21,6 @@ export type BlobCheck = {
 };
 
 const CHUNK_BYTES = 1024 * 1024;
-/** Between two looks at the free space. */
-const SPACE_EVERY = 64 * 1024 ** 2;
 const FORMS = [
   { name: 'gzip', magic: [0x1f, 0x8b], open: createGunzip },
   { name: 'zstd', magic: [0x28, 0xb5, 0x2f, 0xfd], open: createZstdDecompress },
@@ -45,7 +45,7 @@ export async function unpackBlob(blob: FileRange, check: BlobCheck, spool: strin
   const form = formOf(blob);
   const packed = createHash('sha256');
   if (!form) {
-    await pipeline(bytesOf(blob), hashInto(packed));
+    for await (const chunk of bytesOf(blob)) packed.update(chunk);
     const found = digestOf(packed);
     requireDigest(name, digest, found);
     requireDiffId(name, diffId, found);
@@ -54,8 +54,15 @@ export async function unpackBlob(blob: FileRange, check: BlobCheck, spool: strin
   if (!form.open)
     throw new Refusal('invalid_image', `blob ${name} is compressed with ${form.name}; layers are plain, gzip or zstd`);
   const plain = createHash('sha256');
-  const room = new Room(dirname(spool), check);
-  let broken: Error | null = null;
+  const { maxBytes, reserveBytes } = check;
+  const room = new Metered(
+    {
+      maxBytes,
+      tooMuch: () => new Refusal('invalid_image', `a layer unpacks to more than ${maxBytes} bytes`),
+      look: () => requireFree(dirname(spool), reserveBytes + LOOK_EVERY_BYTES, 'to unpack the layer'),
+    },
+    CHUNK_BYTES,
+  );
   try {
     await pipeline(
       bytesOf(blob),
@@ -68,9 +75,8 @@ export async function unpackBlob(blob: FileRange, check: BlobCheck, spool: strin
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     if (error instanceof Refusal || code === 'ENOSPC' || code === 'EDQUOT') throw error;
-    broken = error as Error;
+    throw new Refusal('invalid_image', `blob ${name} is damaged: ${form.name}: ${(error as Error).message}`);
   }
-  if (broken) throw new Refusal('invalid_image', `blob ${name} is damaged: ${form.name}: ${broken.message}`);
   requireDigest(name, digest, digestOf(packed));
   requireDiffId(name, diffId, digestOf(plain));
   return { path: spool, offset: 0, size: room.bytes };
@@ -121,41 +127,4 @@ class Hashing extends Transform {
     this.#hash.update(chunk);
     done(null, chunk);
   }
-}
-
-/** Counts, and ends a layer that unpacks to too much or for which there is no room. */
-class Room extends Transform {
-  bytes = 0;
-  readonly #directory: string;
-  readonly #check: BlobCheck;
-  #nextLook = 0;
-
-  constructor(directory: string, check: BlobCheck) {
-    super({ highWaterMark: CHUNK_BYTES });
-    this.#directory = directory;
-    this.#check = check;
-  }
-
-  override _transform(chunk: Buffer, _encoding: string, done: (error: Error | null, chunk?: Buffer) => void): void {
-    this.bytes += chunk.length;
-    if (this.bytes > this.#check.maxBytes)
-      return done(new Refusal('invalid_image', `a layer unpacks to more than ${this.#check.maxBytes} bytes`));
-    if (this.bytes >= this.#nextLook) {
-      this.#nextLook = this.bytes + SPACE_EVERY;
-      const { bavail, bsize } = statfsSync(this.#directory);
-      if (bavail * bsize < this.#check.reserveBytes + SPACE_EVERY)
-        return done(Object.assign(new Error('no room to unpack the layer'), { code: 'ENOSPC' }));
-    }
-    done(null, chunk);
-  }
-}
-
-/** Hashes all and keeps nothing. */
-function hashInto(hash: Hash): Writable {
-  return new Writable({
-    write(chunk, _encoding, done) {
-      hash.update(chunk);
-      done();
-    },
-  });
 }

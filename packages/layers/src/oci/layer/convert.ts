@@ -1,6 +1,7 @@
-import { rmSync, statfsSync } from 'node:fs';
+import { rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { type Written, writeImage } from '../../erofs/image-file.ts';
+import { requireFree } from '../../free-space.ts';
 import { type FileRange, RangeReader } from '../file-range.ts';
 import { Refusal } from '../refusal.ts';
 import { type BlobCheck, unpackBlob } from './blob.ts';
@@ -46,7 +47,5 @@ export async function convertLayer({ blob, check, bounds, lower, file }: Convert
 function admit(bytes: number, { maxBytes, reserveBytes }: BlobCheck, file: string): void {
   if (bytes > maxBytes)
     throw new Refusal('invalid_image', `the layer takes ${bytes} bytes, at most ${maxBytes} are allowed`);
-  const { bavail, bsize } = statfsSync(dirname(file));
-  if (bavail * bsize < bytes + reserveBytes)
-    throw Object.assign(new Error('no room for the layer'), { code: 'ENOSPC' });
+  requireFree(dirname(file), bytes + reserveBytes, 'for the layer');
 }
