@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { canonicalJson } from '@vivarium/core';
 import { Digest, type Image, ImageConfig, ImageName, Layer, Lineage } from '@vivarium/protocol';
 import { z } from 'zod';
 import type { SigningKey } from './signing-key.ts';
@@ -85,14 +86,4 @@ export function manifestFileName(name: string): string {
 
 function signedText(digest: string): string {
   return `vivarium image manifest\n${digest}\n`;
-}
-
-/** Keys sorted, no blanks, fields that are undefined left out. */
-export function canonicalJson(value: unknown): string {
-  if (Array.isArray(value)) return `[${value.map(canonicalJson).join(',')}]`;
-  if (value === null || typeof value !== 'object') return JSON.stringify(value);
-  const fields = Object.entries(value)
-    .filter(([, field]) => field !== undefined)
-    .sort(([a], [b]) => (a < b ? -1 : 1));
-  return `{${fields.map(([name, field]) => `${JSON.stringify(name)}:${canonicalJson(field)}`).join(',')}}`;
 }

@@ -1,6 +1,7 @@
+import { canonicalJson } from '@vivarium/core';
 import { type Image, type ImageConfig, ImageName, type Lineage, VivError } from '@vivarium/protocol';
 import type { Catalog } from './catalog.ts';
-import { canonicalJson, type LayerRecord, type Manifest } from './manifest.ts';
+import type { LayerRecord, Manifest } from './manifest.ts';
 
 /** An image all of whose layers are there. */
 export type Registration = {
