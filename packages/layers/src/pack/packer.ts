@@ -1,14 +1,18 @@
 import { rmSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
 import { VivError } from '@vivarium/protocol';
 import { Semaphore } from '../semaphore.ts';
-import { WorkerGone } from '../worker-process.ts';
+import { WorkerGone, WorkerProcess } from '../worker-process.ts';
 import type { PackJob, PackOutcome } from './job.ts';
-import { PackWorker } from './pack-worker.ts';
+import type { PackAnswer } from './packer-main.ts';
 
+const MAIN = fileURLToPath(new URL('./packer-main.ts', import.meta.url));
 /** Packs that run at once: they are mostly work of one CPU each. */
 const WORKERS_MAX = 2;
 /** A worker that somebody killed is replaced, and the job done again, this often. */
 const ATTEMPTS_MAX = 2;
+
+type PackWorker = WorkerProcess<PackJob, PackAnswer>;
 
 /** Runs packs in worker processes, which are kept for a while: starting one costs more than a pack. */
 export class Packer {
@@ -39,7 +43,7 @@ export class Packer {
   }
 
   async #once(job: PackJob, signal: AbortSignal): Promise<PackOutcome> {
-    const worker = this.#takeIdle() ?? new PackWorker();
+    const worker: PackWorker = this.#takeIdle() ?? new WorkerProcess(MAIN, 'packing');
     const answer = await worker.ask(job, signal);
     if (this.#closed) worker.end();
     else this.#rest(worker);
