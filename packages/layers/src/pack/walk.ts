@@ -1,4 +1,4 @@
-import { type BigIntStats, closeSync, constants, lstatSync, openSync, readdirSync } from 'node:fs';
+import { type BigIntStats, closeSync, lstatSync } from 'node:fs';
 import { PACK_LEFT_OUT_MAX, type PackLeftOut } from '@vivarium/protocol/pack.ts';
 import type { Inode } from '../erofs/inode.ts';
 import { type ChangeNode, directoryNode, leafNode, namesOf, SPLIT, WHOLE } from './change-tree.ts';
@@ -6,6 +6,7 @@ import { isOpaque, isWhiteout, LowerDirectory, type LowerEntry } from './lower.t
 import { Programs } from './programs.ts';
 import { Budget, restoredDirectory } from './restored.ts';
 import { sameContents, sameMetadata } from './same.ts';
+import { namesIn, openBelow, openUpper } from './upper-directory.ts';
 import { contentOf, metadataOf } from './upper-file.ts';
 import { type Judged, type Lists, type Trail, Verdicts } from './verdict.ts';
 import { whiteout } from './whiteout.ts';
@@ -34,7 +35,6 @@ export type Walked = {
 /** A bound of packs that the tree exceeds. */
 export class TreeTooLarge extends Error {}
 
-const DIRECTORY = constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW;
 const SECOND_NS = 1_000_000_000n;
 /** Larger ones (of holes: no disk holds them) are refused. */
 const FILE_BYTES_MAX = 2n ** 42n;
@@ -73,7 +73,7 @@ class Walk {
 
   run(): Walked {
     const { upper, layers, idShift } = this.#request;
-    this.#root = openSync(upper, DIRECTORY);
+    this.#root = openUpper(upper);
     try {
       const path = Buffer.from(`/proc/self/fd/${this.#root}/.`);
       const own = metadataOf(path, lstatSync(path, { bigint: true }), idShift);
@@ -98,10 +98,7 @@ class Walk {
   #directory(place: Place, opaque: boolean): void {
     if (place.depth > this.#request.maxDepth)
       throw new TreeTooLarge(`directories are more than ${this.#request.maxDepth} deep`);
-    const names = readdirSync(`/proc/self/fd/${place.fd}`, { encoding: 'buffer' });
-    const there = opaque ? new Set(names.map((name) => name.toString('latin1'))) : undefined;
-    const hidden = there ? place.lower.names().filter((name) => !there.has(name.toString('latin1'))) : [];
-    for (const name of [...names, ...hidden].sort(Buffer.compare)) this.#entry(place, name);
+    for (const name of namesIn(place.fd, place.lower, opaque)) this.#entry(place, name);
   }
 
   #entry(place: Place, name: Buffer): void {
@@ -134,7 +131,7 @@ class Walk {
   }
 
   #subdirectory(place: Place, name: Buffer, { stat, inside, lower, trail, judged }: Seen): void {
-    const fd = openDirectory(inside);
+    const fd = openBelow(inside);
     if (fd === undefined) return;
     try {
       const here = Buffer.from(`/proc/self/fd/${fd}/.`);
@@ -247,17 +244,6 @@ class Walk {
 function isSame(inode: Inode, { stat, inside, lower }: Seen): boolean {
   if (!lower || lower.stat.isDirectory() || inode.mtimeNs !== lower.stat.mtimeNs) return false;
   return sameMetadata(inode, lower) && sameContents(inside, stat, lower);
-}
-
-/** Undefined when the directory was replaced by something else since it was listed. */
-function openDirectory(path: Buffer): number | undefined {
-  try {
-    return openSync(path, DIRECTORY);
-  } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    if (code === 'ENOENT' || code === 'ELOOP' || code === 'ENOTDIR') return undefined;
-    throw error;
-  }
 }
 
 function typeOf(stat: BigIntStats): Judged['type'] {

@@ -1,5 +1,6 @@
-import { type BigIntStats, closeSync, constants, lstatSync, openSync, readdirSync, readlinkSync } from 'node:fs';
+import { type BigIntStats, closeSync, lstatSync, readdirSync, readlinkSync } from 'node:fs';
 import { isOpaque, isWhiteout, LowerDirectory, type LowerEntry } from '@vivarium/layers/pack/lower.ts';
+import { namesIn, openBelow, openUpper } from '@vivarium/layers/pack/upper-directory.ts';
 import { type Change, VivError } from '@vivarium/protocol';
 import { sameContent } from './content.ts';
 
@@ -19,7 +20,7 @@ export async function* changes({ upper, layers, idShift }: ChangesParams): Async
   for (const layer of layers)
     if (readdirSync(layer).length === 0) throw new VivError('internal', `the layer at ${layer} is not mounted`);
   let batch: Change[] = [];
-  const fd = openSync(upper, DIRECTORY);
+  const fd = openUpper(upper);
   const walk = { idShift: BigInt(idShift), depth: 0, path: Buffer.alloc(0), fd, lower: LowerDirectory.root(layers) };
   for await (const change of walkDirectory(walk)) {
     batch.push(change);
@@ -30,8 +31,6 @@ export async function* changes({ upper, layers, idShift }: ChangesParams): Async
   if (batch.length > 0) yield batch;
 }
 
-const DIRECTORY = constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW;
-
 /** `fd` is the directory in the upper tree, `lower` the same in the image. */
 type Walk = { idShift: bigint; depth: number; path: Buffer; fd: number; lower: LowerDirectory };
 
@@ -39,10 +38,8 @@ async function* walkDirectory(walk: Walk): AsyncGenerator<Change> {
   try {
     if (walk.depth > DEPTH_MAX)
       throw new VivError('file_error', `the sandbox has directories more than ${DEPTH_MAX} deep`);
-    const here = `/proc/self/fd/${walk.fd}`;
-    const names = readdirSync(here, { encoding: 'buffer' });
-    const hidden = walk.depth > 0 && isOpaque(Buffer.from(`${here}/.`)) ? namesMissing(walk.lower, names) : [];
-    for (const name of [...names, ...hidden].sort(Buffer.compare)) yield* compareEntry(walk, name);
+    const isHiding = walk.depth > 0 && isOpaque(Buffer.from(`/proc/self/fd/${walk.fd}/.`));
+    for (const name of namesIn(walk.fd, walk.lower, isHiding)) yield* compareEntry(walk, name);
   } finally {
     closeSync(walk.fd);
   }
@@ -63,22 +60,6 @@ async function* compareEntry(walk: Walk, name: Buffer): AsyncGenerator<Change> {
   const fd = openBelow(inside);
   const directory = lower?.stat.isDirectory() ? lower.directory : LowerDirectory.NONE;
   if (fd !== undefined) yield* walkDirectory({ ...walk, depth: walk.depth + 1, path, fd, lower: directory });
-}
-
-/** Undefined when the directory was replaced by something else since it was listed. */
-function openBelow(path: Buffer): number | undefined {
-  try {
-    return openSync(path, DIRECTORY);
-  } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    if (code === 'ENOENT' || code === 'ELOOP' || code === 'ENOTDIR') return undefined;
-    throw error;
-  }
-}
-
-function namesMissing(lower: LowerDirectory, names: readonly Buffer[]): Buffer[] {
-  const there = new Set(names.map((name) => name.toString('latin1')));
-  return lower.names().filter((name) => !there.has(name.toString('latin1')));
 }
 
 /** A copy in the upper tree need not differ: opening for writing or linking makes one. Times prove nothing, bytes do. */
