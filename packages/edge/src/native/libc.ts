@@ -55,6 +55,5 @@ export const SYS = {
   openTree: 428,
   moveMount: 429,
   pidfdOpen: 434,
-  openat2: 437,
   mountSetattr: 442,
 } as const;

@@ -1,14 +1,14 @@
 import { type BigIntStats, closeSync, constants, fstatSync, readlinkSync, readSync } from 'node:fs';
-import koffi from 'koffi';
 import { chunksOf, isSparse } from '../erofs/holes.ts';
 import type { Chunks, Content, Source, Xattr } from '../erofs/inode.ts';
 import { shiftedId } from '../tree/ids.ts';
 import { keptXattr } from '../tree/kept-xattr.ts';
+import { libc } from '../tree/libc.ts';
 import { openBeneath } from '../tree/open-beneath.ts';
 import { getXattr, listXattrs } from '../tree/xattr.ts';
 import type { Metadata } from './change-tree.ts';
 
-const lseek = koffi.load('libc.so.6').func('int64_t lseek(int fd, int64_t offset, int whence)');
+const lseek = libc.func('int64_t lseek(int fd, int64_t offset, int whence)');
 const { SEEK_DATA, SEEK_HOLE } = { SEEK_DATA: 3, SEEK_HOLE: 4 };
 
 const FLAGS = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK | constants.O_NOATIME;

@@ -1,18 +1,6 @@
 import { closeSync } from 'node:fs';
-import koffi from 'koffi';
+import { O, openat2, RESOLVE } from './openat2.ts';
 
-const libc = koffi.load('libc.so.6');
-const syscall = libc.func(
-  'long syscall(long number, int directory, const uint8_t *path, const uint64_t *how, size_t size)',
-);
-
-/** asm-generic/unistd.h, the same on all architectures. */
-const OPENAT2 = 437;
-const RESOLVE_NO_SYMLINKS = 0x04n;
-const RESOLVE_BENEATH = 0x08n;
-const O_PATH = 0o10000000;
-const O_DIRECTORY = 0o200000;
-const O_CLOEXEC = 0o2000000;
 /** PATH_MAX with its NUL. */
 const PATH_BYTES = 4096;
 
@@ -26,7 +14,7 @@ export function openBeneath(directory: number, names: readonly Buffer[], flags: 
     for (let from = 0; ; ) {
       const to = reach(names, from);
       const last = to === names.length;
-      const next = open(base, names.slice(from, to), last ? flags : O_PATH | O_DIRECTORY);
+      const next = open(base, names.slice(from, to), last ? flags : O.path | O.directory);
       if (base !== directory) closeSync(base);
       base = next;
       if (last) return next;
@@ -49,11 +37,6 @@ function reach(names: readonly Buffer[], from: number): number {
 function open(directory: number, names: readonly Buffer[], flags: number): number {
   const SLASH = Buffer.from('/');
   const parts = names.flatMap((name, i) => (i === 0 ? [name] : [SLASH, name]));
-  const path = Buffer.concat([...(parts.length > 0 ? parts : [Buffer.from('.')]), Buffer.from([0])]);
-  const how = new BigUint64Array([BigInt(flags | O_CLOEXEC), 0n, RESOLVE_NO_SYMLINKS | RESOLVE_BENEATH]);
-  const fd = Number(syscall(OPENAT2, directory, path, how, how.byteLength));
-  if (fd >= 0) return fd;
-  const errno = koffi.errno();
-  const code = Object.entries(koffi.os.errno).find(([, value]) => value === errno)?.[0] ?? `errno ${errno}`;
-  throw Object.assign(new Error(`${code}: openat2 ${path.toString('latin1')}`), { code });
+  const path = parts.length > 0 ? Buffer.concat(parts) : Buffer.from('.');
+  return openat2(directory, path, flags, RESOLVE.noSymlinks | RESOLVE.beneath);
 }

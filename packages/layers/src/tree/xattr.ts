@@ -1,6 +1,6 @@
 import koffi from 'koffi';
+import { libc, systemError, terminated } from './libc.ts';
 
-const libc = koffi.load('libc.so.6');
 const list = libc.func('int64_t llistxattr(const uint8_t *path, uint8_t *list, size_t size)');
 const get = libc.func('int64_t lgetxattr(const uint8_t *path, const char *name, uint8_t *value, size_t size)');
 const set = libc.func(
@@ -18,7 +18,7 @@ export function listXattrs(path: Buffer): string[] {
   const length = Number(list(terminated(path), buffer, MAX_BYTES));
   if (length < 0) {
     if (koffi.errno() === ENOTSUP) return [];
-    throw failure('llistxattr', path);
+    throw systemError('llistxattr', path);
   }
   return Buffer.from(buffer.subarray(0, length)).toString('latin1').split('\0').slice(0, -1);
 }
@@ -28,23 +28,13 @@ export function getXattr(path: Buffer, name: string): Buffer | null {
   const length = Number(get(terminated(path), name, buffer, MAX_BYTES));
   if (length >= 0) return Buffer.from(buffer.subarray(0, length));
   if (koffi.errno() === ENODATA) return null;
-  throw failure('lgetxattr', path);
+  throw systemError('lgetxattr', path);
 }
 
 export function setXattr(path: Buffer, name: string, value: Uint8Array): void {
-  if (set(terminated(path), name, value, value.length, 0) < 0) throw failure('lsetxattr', path);
+  if (set(terminated(path), name, value, value.length, 0) < 0) throw systemError('lsetxattr', path);
 }
 
 export function removeXattr(path: Buffer, name: string): void {
-  if (remove(terminated(path), name) < 0 && koffi.errno() !== ENODATA) throw failure('lremovexattr', path);
-}
-
-function terminated(path: Buffer): Buffer {
-  return Buffer.concat([path, Buffer.from([0])]);
-}
-
-function failure(call: string, path: Buffer): Error {
-  const errno = koffi.errno();
-  const name = Object.entries(koffi.os.errno).find(([, value]) => value === errno)?.[0] ?? `errno ${errno}`;
-  return Object.assign(new Error(`${name}: ${call} ${path.toString('latin1')}`), { code: name });
+  if (remove(terminated(path), name) < 0 && koffi.errno() !== ENODATA) throw systemError('lremovexattr', path);
 }
