@@ -36,26 +36,14 @@ export async function trialRate(bed: EvalBed): Promise<Record<string, number>> {
   const alone = await evaluate(bed, { ...nop, attempts: 2, concurrent: 1 });
   mustFail(full);
   mustFail(alone);
-  const overhead = (trials: TrialResult[]) =>
-    quantile(
-      trials.map((each) => each.vivarium.timings.overheadMs),
-      0.5,
-    );
   const started = performance.now();
   const regraded = await regrade(bed, full.directory);
   return {
     trials_per_min: full.trials.length / (full.ms / 60_000),
-    trial_overhead_ms_p50: overhead(full.trials),
-    trial_slot_overhead_ms_mean: slotOverhead(full),
-    trial_overhead_alone_ms_p50: overhead(alone.trials),
+    trial_overhead_ms_p50: quantile(full.overheads, 0.5),
+    trial_overhead_alone_ms_p50: quantile(alone.overheads, 0.5),
     regrade_per_min: regraded / ((performance.now() - started) / 60_000),
   };
-}
-
-/** What a place in the queue is taken for beside agent and tests, the ends of its sandboxes included, which a trial's own time is not. */
-function slotOverhead({ trials, ms }: { trials: readonly TrialResult[]; ms: number }): number {
-  const work = trials.reduce((sum, { vivarium: { timings } }) => sum + timings.agentMs + timings.testMs, 0);
-  return (ms * AT_ONCE - work) / trials.length;
 }
 
 /** Every trial was graded, and doing nothing solved none. */
@@ -83,11 +71,23 @@ async function evaluate(
     details: { keepState: keep },
   });
   const started = performance.now();
-  await runJob(directory, tasks, { viv: bed.viv, connection: { url: bed.url, apiKey: bed.key } });
+  const freed = new Map<string, number>();
+  await runJob(directory, tasks, {
+    viv: bed.viv,
+    connection: { url: bed.url, apiKey: bed.key },
+    onEvent: (event) => {
+      if (event.type === 'freed') freed.set(event.trial.trial_name, Date.now());
+    },
+  });
   const ms = performance.now() - started;
   const trials = directory.trialResults();
   for (const trial of trials) mustMeasure(trial);
-  return { directory, trials, ms };
+  return { directory, trials, ms, overheads: trials.map((trial) => overhead(trial, freed.get(trial.trial_name)!)) };
+}
+
+/** What a trial takes beside agent and tests until its sandboxes have ended: `overheadMs` counts to the grade alone. */
+function overhead({ started_at, vivarium: { timings } }: TrialResult, freedAt: number): number {
+  return freedAt - Date.parse(started_at) - timings.agentMs - timings.testMs;
 }
 
 /** A trial that the machine or its image kept from running is no measurement, least of all a fast one. */

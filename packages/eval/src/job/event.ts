@@ -7,6 +7,8 @@ export type JobEvent =
   | { type: 'begin'; total: number; done: TrialResult[] }
   | { type: 'phase'; trial: PlannedTrial; phase: Phase }
   | { type: 'trial'; trial: PlannedTrial; result: TrialResult }
+  /** What the trial held has been given back: its sandboxes have ended, and the next one begins. */
+  | { type: 'freed'; trial: PlannedTrial }
   | { type: 'retry'; trial: PlannedTrial; message: string }
   | { type: 'image'; task: string; text: string }
   | { type: 'warning'; text: string };

@@ -175,6 +175,7 @@ class JobRun {
         // The result is there. What the trial held is given back before the slot takes another.
         await Promise.all(endings);
       }
+      this.#onEvent({ type: 'freed', trial });
     }
   }
 

@@ -42,6 +42,8 @@ export class JobBoard {
         this.#running.delete(event.trial.trial_name);
         this.#count(event.result);
         return resultLine(event.result);
+      case 'freed':
+        return null;
       case 'retry':
         this.#retries++;
         return `${event.trial.trial_name}  again: ${event.message.split('\n')[0]}`;

@@ -114,7 +114,7 @@ export type TrialDetails = {
     totalMs: number;
     agentMs: number;
     testMs: number;
-    /** Everything but the agent's and the tests' own time. */
+    /** Of the time to the grade (`totalMs`), all but the agent's and the tests' own. The fresh sandbox ends after that. */
     overheadMs: number;
   };
   /** The trial that was graded again. */
