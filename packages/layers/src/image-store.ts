@@ -70,13 +70,13 @@ class DirectoryImageStore implements ImageStore {
   readonly #users = new Map<string, number>();
 
   constructor(options: ImageStoreOptions) {
-    const { stateDir, runDir, mounter } = options;
+    const { stateDir, runDir, mounter, now = () => new Date() } = options;
     this.#options = options;
     this.#temp = new TempArea(join(stateDir, 'tmp'));
     this.#catalog = new Catalog(join(stateDir, 'images'), openSigningKey(join(stateDir, 'keys', 'images.pem')));
     this.#files = new LayerFiles(join(stateDir, 'layers'));
     this.#mounts = new LayerMounts(join(runDir, 'layers'), this.#files, mounter);
-    this.#registrar = new Registrar(this.#catalog, options.now ?? (() => new Date()));
+    this.#registrar = new Registrar(this.#catalog, now);
     this.#committer = new Committer({
       catalog: this.#catalog,
       files: this.#files,
@@ -91,7 +91,7 @@ class DirectoryImageStore implements ImageStore {
       mounts: this.#mounts,
       temp: this.#temp,
       changing: this.#changing,
-      now: options.now ?? (() => new Date()),
+      now,
     });
     this.#oci = new OciImporter({
       maker: this.#maker,
@@ -99,7 +99,7 @@ class DirectoryImageStore implements ImageStore {
       files: this.#files,
       mounts: this.#mounts,
       changing: this.#changing,
-      now: options.now ?? (() => new Date()),
+      now,
     });
   }
 

@@ -65,7 +65,7 @@ export function superblock({ rootNid, inodes, blocks, uuid, hasChunks }: Superbl
 export type InodeFields = {
   layout: Layout;
   size: number;
-  /** First data block, or the chunk format. */
+  /** First data block; of a file in chunks its `struct erofs_inode_chunk_info`, which is the chunks' shift. */
   place: number;
   number: number;
   nlink: number;
@@ -126,9 +126,4 @@ export function direntBlock(dirents: readonly Dirent[]): Buffer {
     nameAt += name.length;
   }
   return out;
-}
-
-/** The `i_u` of a file in chunks: `struct erofs_inode_chunk_info`. */
-export function chunkFormat(shift: number): number {
-  return shift;
 }

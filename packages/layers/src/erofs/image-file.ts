@@ -1,16 +1,6 @@
 import { createHash, type Hash } from 'node:crypto';
 import { closeSync, fsyncSync, openSync, writeSync } from 'node:fs';
-import {
-  BLOCK,
-  chunkFormat,
-  direntBlock,
-  HOLE,
-  inodeHeader,
-  LAYOUT,
-  SUPERBLOCK_OFFSET,
-  superblock,
-  xattrBody,
-} from './format.ts';
+import { BLOCK, direntBlock, HOLE, inodeHeader, LAYOUT, SUPERBLOCK_OFFSET, superblock, xattrBody } from './format.ts';
 import type { Inode, RegularFile } from './inode.ts';
 import { besideBytes, chunkCount, nidOf, type Placed, type Plan, planImage } from './plan.ts';
 
@@ -56,7 +46,7 @@ function writeMetadata(plan: Plan, out: Output): void {
 function header(placed: Placed): Buffer {
   const { inode, layout, size, number, nlink, xattrBytes, firstBlock } = placed;
   const { content } = inode;
-  const place = layout === LAYOUT.chunks && content.type === 'file' ? chunkFormat(content.holes!.shift) : firstBlock;
+  const place = layout === LAYOUT.chunks && content.type === 'file' ? content.holes!.shift : firstBlock;
   return inodeHeader(inode, { layout, size, place, number, nlink, xattrBytes });
 }
 
