@@ -17,7 +17,7 @@ type Suite = { name: string; run: Run; leaks: boolean; long?: true };
 
 const files = (...patterns: string[]) => globSync(patterns, { cwd: ROOT });
 const unit = () => files('{packages/*/src,scripts}/**/*.test.ts').filter((file) => !file.includes('.kernel.'));
-const kernel = () => files('packages/*/src/**/*.kernel.test.ts', 'test/kernel/*.test.ts');
+const kernel = () => files('packages/*/src/**/*.kernel.test.ts', 'test/kernel/**/*.test.ts');
 
 const guestFiles = testSuite(() => files('guest/test/*.test.ts'), 5 * MINUTE_MS);
 /** viv-init as it ships and built with sanitizers; C unit tests; a short fuzz. */
@@ -36,7 +36,7 @@ const SUITES: Suite[] = [
   { name: 'unit', run: testSuite(unit, 3 * MINUTE_MS), leaks: true },
   { name: 'guest', run: guest, leaks: true },
   { name: 'kernel', run: testSuite(kernel, 5 * MINUTE_MS), leaks: true },
-  { name: 'e2e', run: testSuite(() => files('test/e2e/*.test.ts'), 10 * MINUTE_MS), leaks: true },
+  { name: 'e2e', run: testSuite(() => files('test/e2e/**/*.test.ts'), 10 * MINUTE_MS), leaks: true },
   { name: 'vm', run: testSuite(() => files('test/vm/*.test.ts'), 20 * MINUTE_MS), leaks: true, long: true },
 ];
 
