@@ -4,13 +4,14 @@ import { type FileHandle, open } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type FileNode, FileTree } from '@vivarium/builder';
 import { decompressed } from '@vivarium/layers/importers/compression.ts';
+import { namingFullDisk, requireSpace } from '@vivarium/layers/space.ts';
 import { VivError } from '@vivarium/protocol';
 import type { TarEntry } from '../files/tar/tar-entry.ts';
 import { readTar } from '../files/tar/tar-reader.ts';
 import { beneath } from '../files/unarchive.ts';
 
 /** Bounds of one build context; each is named in the error it causes. */
-export const CONTEXT_LIMITS = { entries: 500_000, bytes: 32 * 1024 ** 3, linkBytes: 4096 };
+export const CONTEXT_LIMITS = { entries: 500_000, bytes: 32 * 1024 ** 3 };
 
 /**
  * Takes a build context in: names, modes and digests are kept in memory, the contents of all files in one file in `directory`. Nothing of it
@@ -25,12 +26,9 @@ export async function receiveContext(
   const path = join(directory, 'context');
   const file = await open(path, 'wx', 0o600);
   try {
-    return await new Reception(path, file, signal).take(body);
+    return await new Reception(path, file, directory, signal).take(body);
   } catch (thrown) {
-    const { code } = thrown as NodeJS.ErrnoException;
-    if (code === 'ENOSPC' || code === 'EDQUOT')
-      throw new VivError('node_disk_full', 'no space left for the build context; nothing was kept', { cause: thrown });
-    throw thrown;
+    throw namingFullDisk(thrown, directory);
   } finally {
     await file.close();
   }
@@ -41,15 +39,17 @@ const WRITE_BYTES = 1024 * 1024;
 class Reception {
   readonly #path: string;
   readonly #file: FileHandle;
+  readonly #directory: string;
   readonly #signal: AbortSignal;
   readonly #tree = new FileTree();
   #bytes = 0;
   readonly #waiting: Buffer[] = [];
   #waitingBytes = 0;
 
-  constructor(path: string, file: FileHandle, signal: AbortSignal) {
+  constructor(path: string, file: FileHandle, directory: string, signal: AbortSignal) {
     this.#path = path;
     this.#file = file;
+    this.#directory = directory;
     this.#signal = signal;
   }
 
@@ -96,6 +96,7 @@ class Reception {
 
   async #flush(): Promise<void> {
     if (this.#waiting.length === 0) return;
+    requireSpace(this.#directory, this.#waitingBytes);
     await writeAll(this.#file, Buffer.concat(this.#waiting));
     this.#waiting.length = 0;
     this.#waitingBytes = 0;
