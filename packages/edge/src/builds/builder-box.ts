@@ -66,22 +66,19 @@ export type Commit = {
 export function commitBox(box: Box, { name, createdBy, exclude, config, signal }: Commit): Promise<Image> {
   const { row, context } = box;
   return whileFrozen(box, async () => {
-    const { upperDir, idShift, release } = await box.handle!.exportChanges();
-    try {
-      const { image } = await context.images.commit({
-        name,
-        parent: row.image,
-        upperDir,
-        idShift,
-        config,
-        createdBy,
-        pack: { scrub: 'none', keep: [], exclude, times: 'kept' },
-        lineage: { kind: 'build', sandbox: row.id, key: row.keyId },
-        signal,
-      });
-      return image;
-    } finally {
-      await release();
-    }
+    // Nobody waits for the sandbox: it stays frozen for as long as it is read.
+    const { upperDir, idShift } = await box.handle!.exportChanges({ live: true });
+    const { image } = await context.images.commit({
+      name,
+      parent: row.image,
+      upperDir,
+      idShift,
+      config,
+      createdBy,
+      pack: { scrub: 'none', keep: [], exclude, times: 'kept' },
+      lineage: { kind: 'build', sandbox: row.id, key: row.keyId },
+      signal,
+    });
+    return image;
   });
 }
