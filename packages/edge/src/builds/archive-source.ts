@@ -3,6 +3,7 @@ import type { FileNode } from '@vivarium/builder';
 import { decompressed } from '@vivarium/layers/importers/compression.ts';
 import { VivError } from '@vivarium/protocol';
 import { BLOCK_BYTES } from '../files/tar/tar-entry.ts';
+import { decodeTarHeader } from '../files/tar/tar-header.ts';
 import { readTar, type TarMember } from '../files/tar/tar-reader.ts';
 
 /** Decompressed by a program, as an account with no rights. */
@@ -19,7 +20,8 @@ export async function archiveMembers(node: FileNode): Promise<AsyncIterable<TarM
   const program = PROGRAMS.find(({ magic }) => magic.every((byte, index) => start[index] === byte));
   const open = () => (program ? piped(program, node.read()) : decompressed(node.read()));
   try {
-    if (!isTarHeader(await head(open(), BLOCK_BYTES))) return null;
+    const block = await head(open(), BLOCK_BYTES);
+    if (block.length < BLOCK_BYTES || !decodeTarHeader(block)) return null;
   } catch (thrown) {
     if (VivError.from(thrown).code === 'precondition_failed') throw thrown;
     return null;
@@ -34,15 +36,6 @@ async function head(body: AsyncIterable<Uint8Array>, size: number): Promise<Buff
     if (result.length >= size) break;
   }
   return result.subarray(0, size);
-}
-
-/** By its checksum (tar(5)): the sum of all bytes, those of the checksum itself taken for blanks. */
-function isTarHeader(block: Buffer): boolean {
-  if (block.length < BLOCK_BYTES || block[0] === 0) return false;
-  const stated = Number.parseInt(block.toString('latin1', 148, 156).trim(), 8);
-  let sum = 0;
-  for (let at = 0; at < BLOCK_BYTES; at++) sum += at >= 148 && at < 156 ? 0x20 : block[at]!;
-  return sum === stated;
 }
 
 async function* piped(
