@@ -4,11 +4,12 @@ import { type Image, type ImageConfig, type PackReport, VivError } from '@vivari
 /** One image, `base/test@1`, and counts of what is held of it. */
 export class FakeImages implements ImageStore {
   held = 0;
-  readonly #layers: { digest: string; path: string }[];
+  /** What `acquire` gives. */
+  layers: { digest: string; path: string }[];
 
   /** Real layer mounts, for tests with a real driver. */
   constructor(layers = [{ digest: `sha256:${'1'.repeat(64)}`, path: '/layer' }]) {
-    this.#layers = layers;
+    this.layers = layers;
   }
 
   readonly image: Image = {
@@ -67,7 +68,7 @@ export class FakeImages implements ImageStore {
 
   async acquire(name: string) {
     const image = this.get(name);
-    return { image, layers: this.#layers, ...this.reacquire() };
+    return { image, layers: this.layers, ...this.reacquire() };
   }
 
   reacquire() {

@@ -19,14 +19,14 @@ export function mountImage(box: Box, { image: name, from, at }: MountRequest): P
         details: { maximum: MOUNTS_MAX },
       });
     const { layers, release } = await box.context.images.acquire(name);
+    const layer = layers[0]!;
+    const { layers: before } = box.row;
     try {
-      const layer = layers[0]!;
       if (layers.length > 1)
         throw new VivError('unsupported', `only an image of one layer can be mounted; ${name} has ${layers.length}`);
-      const { layers: before } = box.row;
       box.change({ mounts: [...mounts, { image: name, at }], layers: [...new Set([...before, layer.digest])] });
       await box.handle!.attachLayer(layer, from, at).catch((error) => {
-        box.change({ mounts });
+        box.change({ mounts, layers: before });
         throw error;
       });
       box.note('state', { mounted: name, from, at });
@@ -34,6 +34,8 @@ export function mountImage(box: Box, { image: name, from, at }: MountRequest): P
       release();
       throw error;
     }
+    // A layer that it holds is held already: mounting it again and again must not pile up.
+    if (before.includes(layer.digest)) return release();
     const releaseBefore = box.releaseLayers;
     box.releaseLayers = () => {
       releaseBefore?.();
