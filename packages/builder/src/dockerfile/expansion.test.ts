@@ -54,6 +54,12 @@ test('in here-documents quotes are text and only variables are escaped', () => {
   );
 });
 
+test('a word that is nested too deep is refused with words', () => {
+  const nested = (depth: number) => `${'${NONE:-'.repeat(depth)}x${'}'.repeat(depth)}`;
+  assert.equal(expand(nested(100)), 'x');
+  assert.throws(() => expand(nested(100_000)), ExpansionError);
+});
+
 test('no word takes long', () => {
   VALUES.LONG = 'a'.repeat(256);
   assert.equal(expand(`\${LONG##${'*a'.repeat(60)}b}`), VALUES.LONG);

@@ -26,6 +26,7 @@ class Expansion {
   readonly #escape: string;
   readonly #quotesAreText: boolean;
   #at = 0;
+  #depth = 0;
 
   constructor(text: string, lookup: Lookup, escapeChar: string, quotesAreText: boolean) {
     this.#text = text;
@@ -126,6 +127,13 @@ class Expansion {
     if (operator === undefined)
       throw new ExpansionError(`${this.#text}: unknown modifier in \${${name}${rest[0] ?? ''}…}`);
     this.#at += operator.length;
+    if (++this.#depth > NESTED_MAX) throw new ExpansionError(`variables are nested more than ${NESTED_MAX} deep`);
+    const result = this.#applied(operator, name);
+    this.#depth--;
+    return result;
+  }
+
+  #applied(operator: string, name: string): string {
     const value = this.#lookup(name);
     if (operator.startsWith('/')) {
       const pattern = this.#until('/');
@@ -177,6 +185,7 @@ function replaced(value: string, glob: string, replacement: string, all: boolean
   return result + value.slice(at);
 }
 
+const NESTED_MAX = 100;
 /** Matching every part of a text takes time: no Dockerfile needs more. */
 const MATCHED_MAX = 256;
 
