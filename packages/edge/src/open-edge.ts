@@ -32,7 +32,8 @@ const MIB = 1_048_576;
 export const EDGE_LIMITS: EdgeLimits = {
   createConcurrency: 10,
   createQueue: 2048,
-  sandboxes: 16_384,
+  /** As many as a container driver has id ranges for. */
+  sandboxes: 16_383,
   execsPerSandbox: 512,
   minFreeDiskBytes: 1024 * MIB,
   minFreeMemoryBytes: 256 * MIB,
