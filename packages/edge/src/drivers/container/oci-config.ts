@@ -82,17 +82,8 @@ export function ociConfig({ hostname, userNamespace, rootfs, init, empty, limits
       },
       { destination: '/dev/mqueue', type: 'mqueue', source: 'mqueue', options: ['nosuid', 'noexec', 'nodev'] },
       { destination: INIT_INSIDE, type: 'bind', source: init, options: ['bind', 'ro', 'nosuid', 'nodev'] },
-      ...(resolvConf === undefined
-        ? []
-        : [
-            {
-              destination: '/etc/resolv.conf',
-              type: 'bind',
-              source: resolvConf,
-              options: ['bind', 'ro', 'nosuid', 'nodev', 'noexec'],
-            },
-          ]),
-      ...maskedDirectories().map((destination) => maskDirectory(destination, empty)),
+      ...(resolvConf === undefined ? [] : [bindReadOnly('/etc/resolv.conf', resolvConf)]),
+      ...maskedDirectories().map((destination) => bindReadOnly(destination, empty)),
     ],
     linux: {
       namespaces: [
@@ -105,18 +96,18 @@ export function ociConfig({ hostname, userNamespace, rootfs, init, empty, limits
   };
 }
 
-/**
- * crun masks a directory with a new tmpfs. A file system more in each cell costs all: every memory group has a place
- * for the caches of each file system of the machine (mm/shrinker.c). So directories are masked by one that is empty,
- * read-only and owned by nobody inside.
- */
-function maskDirectory(destination: string, empty: string): object {
-  return { destination, type: 'bind', source: empty, options: ['bind', 'ro', 'nosuid', 'nodev', 'noexec'] };
+function bindReadOnly(destination: string, source: string): object {
+  return { destination, type: 'bind', source, options: ['bind', 'ro', 'nosuid', 'nodev', 'noexec'] };
 }
 
 let directories: string[] | undefined;
 
-/** Which of the masked paths are directories on this kernel: a cell's own /proc has the same. */
+/**
+ * Which of the masked paths are directories on this kernel: a cell's own /proc has the same. crun masks a directory with
+ * a new tmpfs. A file system more in each cell costs all: every memory group has a place for the caches of each file
+ * system of the machine (mm/shrinker.c). So directories are masked by one that is empty, read-only and owned by nobody
+ * inside.
+ */
 function maskedDirectories(): string[] {
   directories ??= MASKED.filter((path) => statSync(path, { throwIfNoEntry: false })?.isDirectory());
   return directories;
