@@ -5,7 +5,7 @@ export const CONVENTIONS = `## Conventions
 - **Keys**: \`Authorization: Bearer viv_…\` or \`X-API-Key: viv_…\`. A key with the scope \`admin\` may do everything.
 - **Errors**: \`{ "error": { "code", "message", "hint", "details", "retryable", "fault" } }\`; the table is at the end. \`fault\` says whose doing it was. An \`internal\` error carries \`details.requestId\`, under which the server's log has the rest.
 - **Lists** answer \`{ "items", "nextCursor" }\`; pass \`nextCursor\` as \`cursor\` for the next page, null is the end.
-- **Idempotency**: creates and execs take \`Idempotency-Key\`. A retry returns the first result; another request with the same key is \`idempotency_mismatch\`. Keys of different API keys don't meet.
+- **Idempotency**: creates, forks, packs and execs take \`Idempotency-Key\`. A retry returns the first result; another request with the same key is \`idempotency_mismatch\`. Keys of different API keys don't meet.
 - **NDJSON**: one JSON value per line. What goes wrong after the first line is a last line \`{"error": …}\` (imports: \`{"type":"error","error":…}\`). Byte streams that break off break the connection.
 - **Paths** inside a sandbox are given as \`path\` or, for names that are not UTF-8, as base64 in \`pathB64\`.
 - **Browsers**: any origin may call with a key. On \`/v1/connect\`, where scripts can't set headers, the key may come as a second subprotocol, \`viv-key.KEY\`.

@@ -11,7 +11,7 @@ const CHUNK_BYTES = 64 * 1024;
 
 type Options = { user: string | undefined; signal: AbortSignal };
 
-/** A file that was listed and then became something else, or nothing. */
+/** A file that was listed and then became something else, or nothing, or may not be read by the user. */
 const GONE: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   'path_not_found',
   'not_directory',
@@ -22,7 +22,7 @@ const GONE: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
 
 /**
  * A tar (GNU format) of a directory's content, or of one file, made while it is read. Sockets, FIFOs and devices are left out, and so is
- * a file that goes away meanwhile: programs go on in there, and none of them can break off what others read.
+ * a file that goes away meanwhile or that the user may not read: programs go on in there, and none of them can break off what others read.
  */
 export function archive(cell: Cell, path: Buffer, root: CellEntry, options: Options): Readable {
   const members = root.type === 'dir' ? directory(cell, path, options) : single(cell, path, root, options);
