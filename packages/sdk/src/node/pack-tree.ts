@@ -76,7 +76,7 @@ export function packInto(
     } else if (stat.isSymbolicLink()) {
       pack.entry({ ...header, type: 'symlink', linkname: await readlink(from), size: 0 });
     } else if (stat.isFile()) {
-      await addFile(pack, from, { ...header, type: 'file', size: stat.size } as tar.Header, (bytes) => {
+      await addFile(pack, from, { ...header, type: 'file', size: stat.size }, (bytes) => {
         progress.bytes += bytes;
         onProgress(progress);
       });
@@ -94,14 +94,16 @@ export function packInto(
 }
 
 /** A file that shrinks while it is read ends the transfer with an error rather than shift all that follows. */
-async function addFile(
+export async function addFile(
   pack: tar.Pack,
   from: string,
-  header: tar.Header,
+  header: Partial<tar.Header> & { name: string; size: number },
   onBytes: (bytes: number) => void,
 ): Promise<void> {
   const entry = pack.entry(header);
-  let left = header.size!;
+  // Destroying the pack destroys the entry; the pack itself tells its reader.
+  entry.on('error', () => {});
+  let left = header.size;
   if (left > 0) {
     for await (const chunk of chunksOf(from, left)) {
       if (pack.destroying) return;

@@ -14,7 +14,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import tar from 'tar-stream';
-import { packTree } from './pack-tree.ts';
+import { blocks, packInto, packTree } from './pack-tree.ts';
 import { unpackTree } from './unpack-tree.ts';
 
 const scratch = mkdtempSync(join(tmpdir(), 'viv-tree-'));
@@ -101,4 +101,18 @@ test('a symlink whose target could not be read inside is left out, and the rest 
   const to = fresh('unreadable-link');
   await unpackTree(pack as unknown as AsyncIterable<Uint8Array>, to);
   assert.deepEqual(readdirSync(to), ['file']);
+});
+
+test('a file that can not be read ends the archive with an error, and nothing else', async () => {
+  const from = fresh('vanishing');
+  mkdirSync(from);
+  writeFileSync(join(from, 'file'), 'x');
+  const pack = tar.pack();
+  // Asked once the file has been looked at and before it is opened.
+  const skip = (path: string) => {
+    if (path === 'file') rmSync(join(from, path));
+    return false;
+  };
+  packInto(pack, from, { skip });
+  await assert.rejects(unpackTree(blocks(pack), fresh('vanished')), { code: 'ENOENT' });
 });
