@@ -71,7 +71,7 @@ async function setUp(
   { step, tree, workdir }: { step: TrialStep; tree: FileTree; workdir: string },
 ): Promise<void> {
   const { signal } = context;
-  if (step.workdir !== null) await tree.addTree(workdir.replace(/^\/+/, ''), step.workdir);
+  if (step.workdir !== null) await tree.addTree(workdir, step.workdir);
   if (!tree.isEmpty) await sandbox.files.upload('/', tree.tar(), { user: 'root', signal });
   if (step.hasSetup) {
     const options = { cwd: workdir, timeoutMs: SETUP_TIMEOUT_MS, label: 'setup', signal };

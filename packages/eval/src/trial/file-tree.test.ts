@@ -69,6 +69,20 @@ test('the digest follows names, contents and modes, and no times', async () => {
   assert.notEqual(await digest(), executable);
 });
 
+test('a tree for the root lies in no directory, slashes around a path do not count', async () => {
+  const dir = directory('root');
+  assert.deepEqual(Object.keys(await entries(await new FileTree().addTree('/', dir))), [
+    'sub/',
+    'sub/data.bin',
+    'sub/link',
+    'test.sh',
+  ]);
+  assert.deepEqual(
+    await entries(await new FileTree().addTree('/srv/', dir)),
+    await entries(await new FileTree().addTree('srv', dir)),
+  );
+});
+
 test('a large file is read when the tar is made', async () => {
   const dir = join(scratch, 'large');
   mkdirSync(dir);

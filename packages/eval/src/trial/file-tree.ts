@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { lstat, readdir, readlink } from 'node:fs/promises';
 import { join } from 'node:path';
+import { addFile, blocks } from '@vivarium/sdk/node/pack-tree.ts';
 import tar from 'tar-stream';
 import { readForSandbox } from '../task/script.ts';
 
@@ -36,24 +37,25 @@ export class FileTree {
     return this;
   }
 
-  /** A directory of this machine below `path`. Shell scripts get LF and are executable: CRLF would break their first line. */
-  async addTree(path: string, from: string, options: { skip?: readonly string[] } = {}): Promise<this> {
+  /**
+   * A directory of this machine below `path` (slashes around it don't count; `/` is the root itself). Shell scripts get LF and are
+   * executable: CRLF would break their first line.
+   */
+  async addTree(path: string, from: string): Promise<this> {
     const visit = async (source: string, name: string): Promise<void> => {
       const stat = await lstat(source);
       const mode = stat.mode & 0o777;
       if (stat.isDirectory()) {
-        this.#nodes.set(name, { type: 'directory', mode: mode | 0o555 });
-        for (const child of (await readdir(source)).sort()) {
-          if (source === from && options.skip?.includes(child)) continue;
-          await visit(join(source, child), `${name}/${child}`);
-        }
+        if (name !== '') this.#nodes.set(name, { type: 'directory', mode: mode | 0o555 });
+        for (const child of (await readdir(source)).sort())
+          await visit(join(source, child), name === '' ? child : `${name}/${child}`);
       } else if (stat.isSymbolicLink()) {
         this.#nodes.set(name, { type: 'symlink', target: await readlink(source) });
       } else if (stat.isFile()) {
         this.#nodes.set(name, await fileNode(source, mode, stat.size));
       }
     };
-    await visit(from, path);
+    await visit(from, path.split('/').filter(Boolean).join('/'));
     return this;
   }
 
@@ -81,7 +83,7 @@ export class FileTree {
       () => pack.finalize(),
       (error: Error) => pack.destroy(error),
     );
-    return pack as unknown as AsyncIterable<Uint8Array>;
+    return blocks(pack);
   }
 }
 
@@ -103,25 +105,6 @@ async function addEntry(pack: tar.Pack, path: string, node: Node): Promise<void>
   } else if ('content' in node) {
     pack.entry({ ...header, type: 'file', mode: node.mode, size: node.size }, node.content);
   } else {
-    const entry = pack.entry({ ...header, type: 'file', mode: node.mode, size: node.size });
-    // The pack itself tells its reader.
-    entry.on('error', () => {});
-    for await (const chunk of createReadStream(node.from, { highWaterMark: 262_144 }) as AsyncIterable<Buffer>) {
-      if (pack.destroying) return;
-      if (!entry.write(chunk)) await writable(entry);
-    }
-    entry.end(undefined);
+    await addFile(pack, node.from, { ...header, type: 'file', mode: node.mode, size: node.size }, () => {});
   }
-}
-
-function writable(entry: ReturnType<tar.Pack['entry']>): Promise<void> {
-  return new Promise((resolve) => {
-    const done = () => {
-      entry.off('drain', done);
-      entry.off('close', done);
-      resolve();
-    };
-    entry.on('drain', done);
-    entry.on('close', done);
-  });
 }

@@ -7,6 +7,7 @@ import { TrialRecord } from './record.ts';
 import type { TrialResult } from './result.ts';
 import type { TrialRun } from './run-trial.ts';
 import { gradeArtifacts } from './separate.ts';
+import { workdirOf } from './settings.ts';
 import { combineRewards, stepsOf } from './steps.ts';
 import type { PreparedTask } from './task-images.ts';
 import { type Grade, gradeRequest, toGrade } from './verification.ts';
@@ -87,8 +88,7 @@ async function gradeStep(
     'viv.task': task.id.slice(0, 255),
   };
   const taskImage = original.vivarium.images.task;
-  const cwd = taskImage && (await context.viv.images.get(taskImage.name).catch(() => null))?.config.cwd;
-  const workdir = task.environment.config.workdir ?? cwd ?? '/';
+  const workdir = workdirOf(task, taskImage && (await context.viv.images.get(taskImage.name).catch(() => null)));
   const grader = verifiers.graders[index] ?? null;
   const options = { task, step, grader, workdir, labels, last: true, budget, onEnding };
   const stepDir = step.name === null ? dir : join(dir, 'steps', step.name);

@@ -15,7 +15,7 @@ import { outcomeOf, stopFor, TrialStop } from './outcome.ts';
 import { TrialRecord } from './record.ts';
 import { explained, type TrialDetails, type TrialResult } from './result.ts';
 import { gradeSeparately } from './separate.ts';
-import { agentTimeoutMs } from './settings.ts';
+import { agentTimeoutMs, workdirOf } from './settings.ts';
 import { combineRewards, fallsShort, stepsOf, type TrialStep } from './steps.ts';
 import type { PreparedTask } from './task-images.ts';
 import { type Grade, gradeState, isInPlace } from './verification.ts';
@@ -105,7 +105,7 @@ class Trial {
     const prepared = await during('build', () => images.prepare(this.#task));
     record.images.task = { name: prepared.image.name, digest: prepared.image.digest };
     record.images.grader = prepared.graders[0] ?? null;
-    this.#workdir = this.#task.environment.config.workdir ?? prepared.image.config.cwd ?? '/';
+    this.#workdir = workdirOf(this.#task, prepared.image);
     this.#onPhase('start');
     const sandbox = await record.span('environment_setup', () =>
       during('start', () => startBox(this.#context, this.#box(prepared))),

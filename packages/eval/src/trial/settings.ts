@@ -1,4 +1,4 @@
-import type { CreateOptions } from '@vivarium/sdk';
+import type { CreateOptions, Image } from '@vivarium/sdk';
 import type { JobConfig } from '../job/config.ts';
 import type { EnvironmentConfig, Task } from '../task/index.ts';
 import { stepsOf, type TrialStep } from './steps.ts';
@@ -9,6 +9,11 @@ const TTL_MAX_S = 30 * 86_400;
 /** For starting, packing and collecting, beside the phases' own time limits. */
 const MARGIN_S = 3600;
 const TIMEOUT_MAX_MS = 30 * 86_400_000;
+
+/** Where agent and tests begin: as the task says, else its image. */
+export function workdirOf(task: Task, image: Pick<Image, 'config'> | null): string {
+  return task.environment.config.workdir ?? image?.config.cwd ?? '/';
+}
 
 /** What a sandbox of this environment may use. What neither task nor job says is the node's default. */
 export function limitsFor(environment: EnvironmentConfig, job: JobConfig): NonNullable<CreateOptions['limits']> {

@@ -7,6 +7,7 @@ import { checksumOf, readTree } from '../task/tree.ts';
 import { baseProgress, buildImage } from './build-image.ts';
 import { FileTree } from './file-tree.ts';
 import { shortDigest, slug } from './image-name.ts';
+import { workdirOf } from './settings.ts';
 import { stepsOf, type TrialStep } from './steps.ts';
 
 /** The images of one task: everything that is the same for all of its trials. */
@@ -86,11 +87,9 @@ export class TaskImages {
     const tree = new FileTree();
     for (const name of ['agent', 'verifier', 'artifacts']) tree.addDirectory(`logs/${name}`, 0o777);
     tree.addFile(INSTRUCTION_PATH.slice(1), first.instruction);
+    const workdir = workdirOf(task, base);
     if (task.environment.kind === 'image' && task.environment.upload !== null)
-      await tree.addTree(
-        (task.environment.config.workdir ?? base.config.cwd ?? '').replace(/^\/+/, ''),
-        task.environment.upload,
-      );
+      await tree.addTree(workdir, task.environment.upload);
     const name = `task/${slug(task.id)}@${shortDigest(FORMAT, base.digest, await tree.digest())}`;
     return this.#once(name, async () => {
       const labels = { 'viv.job': this.#job.vivarium.id, 'viv.role': 'prepare' };

@@ -9,7 +9,7 @@ import { runJob } from '../job/run-job.ts';
 import { startJob } from '../job/start.ts';
 import type { Task } from '../task/task.ts';
 import type { TrialResult } from '../trial/result.ts';
-import { limitsFor } from '../trial/settings.ts';
+import { limitsFor, workdirOf } from '../trial/settings.ts';
 import { answerFiles } from './answer-files.ts';
 import type { Finding } from './finding.ts';
 import { watchGrade } from './grade-watch.ts';
@@ -118,7 +118,7 @@ async function inspect(
         task,
         image: passed.images.graded,
         grader: passed.images.grader,
-        workdir: task.environment.config.workdir ?? info.config.cwd ?? '/',
+        workdir: workdirOf(task, info),
         limits: limitsFor(task.environment.config, job),
         lease: lease.id,
         hostEnv,
