@@ -79,14 +79,16 @@ test('an image that can not be built is build_error, and leaves no sandbox', asy
   set.task('builds', 'unhealthy', {
     'task.toml': `${TOML}[environment.healthcheck]\ncommand = "false"\ninterval_sec = 0.1\nretries = 2\n`,
   });
+  set.task('builds', 'nowhere', { 'task.toml': TOML.replace('/srv', '/nowhere') });
   const { trials } = set.run(node, dir, 'builds', '-a', 'oracle', '-k', '2', '-r', '0');
-  assert.equal(trials.length, 8);
+  assert.equal(trials.length, 10);
   for (const trial of trials) assert.equal(trial.vivarium.outcome, 'build_error', trial.task_name);
   const reason = (name: string) =>
     trials.find(({ task_name }) => task_name === name)!.exception_info!.exception_message;
   assert.match(reason('unknown-from'), /nobody\/nothing/);
   assert.match(reason('fails'), /Dockerfile:2/);
   assert.match(reason('unhealthy'), /healthy/);
+  assert.match(reason('nowhere'), /no directory \/nowhere/);
   assert.deepEqual(await collect(node.viv.sandboxes.list({ states: ['creating', 'running', 'paused'] })), []);
 });
 

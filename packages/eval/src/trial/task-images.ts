@@ -1,4 +1,4 @@
-import { type Image, type Vivarium, VivError } from '@vivarium/sdk';
+import { type Image, type Sandbox, type Vivarium, VivError } from '@vivarium/sdk';
 import { INSTRUCTION_PATH } from '../agent/agent.ts';
 import type { JobConfig } from '../job/config.ts';
 import type { JobLease } from '../job/lease.ts';
@@ -90,12 +90,14 @@ export class TaskImages {
     const workdir = workdirOf(task, base);
     if (task.environment.kind === 'image' && task.environment.upload !== null)
       await tree.addTree(workdir, task.environment.upload);
-    const name = `task/${slug(task.id)}@${shortDigest(FORMAT, base.digest, await tree.digest())}`;
+    const name = `task/${slug(task.id)}@${shortDigest(FORMAT, base.digest, await tree.digest(), workdir)}`;
     return this.#once(name, async () => {
       const labels = { 'viv.job': this.#job.vivarium.id, 'viv.role': 'prepare' };
       const sandbox = await this.#lease.create({ image: base.name, labels, user: 'root' }, { signal: this.#signal });
       try {
         await sandbox.files.upload('/', tree.tar(), { user: 'root', signal: this.#signal });
+        // Else the first step brings it.
+        if (first.workdir === null) await requireDirectory(sandbox, workdir);
         return (await sandbox.pack({ image: name, scrub: 'none', times: 'kept' })).image;
       } finally {
         await sandbox.kill().catch(() => {});
@@ -186,6 +188,18 @@ export class TaskImages {
       throw error;
     }
   }
+}
+
+/** An agent could not even begin: that is no fault of its. */
+async function requireDirectory(sandbox: Sandbox, path: string): Promise<void> {
+  const found = await sandbox.files.stat(path, { follow: true, user: 'root' }).catch((error: unknown) => {
+    if (VivError.from(error).fault === 'infra') throw error;
+    return null;
+  });
+  if (found?.type === 'dir') return;
+  throw new VivError('task_invalid', `the task's image has no directory ${path} to work in`, {
+    hint: 'environment.workdir in task.toml, or WORKDIR of the image, says where agent and tests begin.',
+  });
 }
 
 /** With other tests: laid over, or the files that a separate verifier's Dockerfile copies. */
