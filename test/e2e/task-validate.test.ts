@@ -97,6 +97,10 @@ test('a set with a broken task is not sound, and the sound ones are checked all 
   rmSync(set, { recursive: true });
   task('good');
   task('bad', { 'task.toml': '[environment]\ngpus = 1\n' });
+  task('unbuilt', {
+    'task.toml': '[agent]\ntimeout_sec = 60\n',
+    'environment/Dockerfile': 'FROM base/debian@12\nRUN exit 3\n',
+  });
   const { code, report } = validate('-k', '1');
   assert.equal(code, 1);
   assert.deepEqual(
@@ -104,6 +108,13 @@ test('a set with a broken task is not sound, and the sound ones are checked all 
     [['bad', 'task_refused']],
   );
   assert.equal(report.tasks[0]!.ok, true);
+  assert.deepEqual(rulesOf(report, 'unbuilt'), ['error build_failed']);
+  const { runs } = report.tasks[1]!;
+  assert.deepEqual(
+    runs.map(({ agent }) => agent),
+    ['oracle'],
+    'what failed once is not built again for nop',
+  );
 });
 
 test('reading files only needs no server', () => {

@@ -40,13 +40,15 @@ export async function runTasks(tasks: readonly Task[], options: RunsOptions): Pr
   const solved = tasks.filter(hasOracle);
   const jobs: JobDirectory[] = [];
   try {
-    const oracle = solved.length === 0 ? [] : (await runAs('oracle', options.attempts, solved, jobs, options)).results;
-    const { results: nop, job } = await runAs('nop', 1, tasks, jobs, options);
+    const oracle = solved.length === 0 ? [] : await runAs('oracle', options.attempts, solved, jobs, options);
+    const built = tasks.filter((task) => !resultsOf(task, oracle).some(isUnbuilt));
+    const nop = built.length === 0 ? [] : await runAs('nop', 1, built, jobs, options);
+    const job = jobs.at(-1)!.config;
     await using lease = await JobLease.take(options.viv, `${options.id}-scan`);
     const all = new Map<string, TaskRuns>();
     for (const task of tasks) {
       options.signal.throwIfAborted();
-      const mine = [...oracle, ...nop].filter(({ task_id }) => task_id.path === task.dir);
+      const mine = resultsOf(task, [...oracle, ...nop]);
       options.progress(`${task.id}: looking into its image`);
       all.set(task.id, { runs: mine.map(toRun), findings: await inspect(task, mine, lease, { ...options, job }) });
     }
@@ -54,6 +56,15 @@ export async function runTasks(tasks: readonly Task[], options: RunsOptions): Pr
   } finally {
     if (!options.keep) await discard(jobs, options);
   }
+}
+
+function resultsOf(task: Task, results: readonly TrialResult[]): TrialResult[] {
+  return results.filter(({ task_id }) => task_id.path === task.dir);
+}
+
+/** Its image would fail once more. */
+function isUnbuilt({ vivarium }: TrialResult): boolean {
+  return vivarium.outcome === 'build_error';
 }
 
 function hasOracle(task: Task): boolean {
@@ -66,7 +77,7 @@ async function runAs(
   tasks: readonly Task[],
   jobs: JobDirectory[],
   options: RunsOptions,
-): Promise<{ results: TrialResult[]; job: JobConfig }> {
+): Promise<TrialResult[]> {
   const { viv, connection, hostEnv, signal, progress, path, jobsDir, id, map, buildNetwork, concurrent } = options;
   const { directory, tasks: loaded } = await startJob({
     path,
@@ -80,6 +91,7 @@ async function runAs(
     details: { map, buildNetwork },
   });
   jobs.push(directory);
+  const told = new Set<string>();
   await runJob(directory, loaded, {
     viv,
     connection,
@@ -87,10 +99,14 @@ async function runAs(
     signal,
     onEvent: (event) => {
       if (event.type === 'trial') progress(`${event.result.task_name}: ${agent} ${event.result.vivarium.outcome}`);
+      if (event.type === 'image' && !told.has(event.task)) {
+        told.add(event.task);
+        progress(`${event.task}: its image: ${event.text.trim().split('\n').at(-1)}`);
+      }
       if (event.type === 'retry') progress(`${event.trial.task_id}: once more: ${event.message}`);
     },
   });
-  return { results: directory.trialResults(), job: directory.config };
+  return directory.trialResults();
 }
 
 async function inspect(
