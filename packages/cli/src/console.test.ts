@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { VivError } from '@vivarium/sdk/error.ts';
 import { complain } from './complaint.ts';
-import { table, visible } from './console.ts';
+import { table, visible, visibleText } from './console.ts';
 
 test('columns are as wide as their widest cell and lines have no space at the end', () => {
   assert.equal(
@@ -19,6 +19,10 @@ test('columns are as wide as their widest cell and lines have no space at the en
 
 test('what comes from a sandbox can not move the cursor or set the window title', () => {
   assert.equal(visible('a\u001b[2Jb\u0007\r\n\u009b'), 'a\\x1B[2Jb\\x07\\r\\n\\x9B');
+});
+
+test('a whole text keeps its lines and tabs, and nothing else that moves the cursor', () => {
+  assert.equal(visibleText('a\tb\r\n\n50 %\r\u001b[2Jend\n'), 'a\tb\r\n\n50 %\\r\\x1B[2Jend\n');
 });
 
 test('what comes from a sandbox can not hide text or turn it round', () => {

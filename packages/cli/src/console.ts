@@ -57,6 +57,11 @@ export function visibleLines(text: string, indent: string): string {
   return text.split('\n').map(visible).join(`\n${indent}`);
 }
 
+/** A whole text for a terminal: line ends and tabs stay what they are. */
+export function visibleText(text: string): string {
+  return text.replace(/[^\r\n\t]+|\r(?!\n)/g, visible);
+}
+
 // biome-ignore lint/suspicious/noControlCharactersInRegex: the codes are ours.
 const COLOUR_CODE = /\u001b\[\d+m/g;
 

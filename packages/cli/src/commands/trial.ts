@@ -4,7 +4,17 @@ import { findTrial, readChanges, reasonText, rewardText } from '@vivarium/eval';
 import type { Command } from 'commander';
 import { bad } from '../complaint.ts';
 import type { ConnectionOptions } from '../connection.ts';
-import { interactive, note, print, printJson, printLine, table, visible, visibleLines } from '../console.ts';
+import {
+  interactive,
+  note,
+  print,
+  printJson,
+  printLine,
+  table,
+  visible,
+  visibleLines,
+  visibleText,
+} from '../console.ts';
 import { foreground } from '../foreground.ts';
 import { JOBS_DIR } from '../job-run.ts';
 import { withServer } from '../one.ts';
@@ -110,6 +120,7 @@ function logs(word: string, flags: Common): void {
   if (files.length === 0) throw bad(`trial ${name} has no logs`);
   for (const file of files) {
     note(`--- ${file}`);
-    process.stdout.write(readFileSync(join(dir, file)));
+    const content = readFileSync(join(dir, file));
+    process.stdout.write(interactive.stdout ? visibleText(content.toString()) : content);
   }
 }
