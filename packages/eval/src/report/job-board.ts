@@ -67,15 +67,19 @@ export class JobBoard {
       `${bar(this.done, this.total, 24)} ${this.done}/${this.total}  ${clock(seconds)}${left(this.done, this.total, seconds)}`,
       `${tally || 'no results yet'}${retries}`,
     ];
-    const images = [...this.#images].map(([task, line]) => `image     ${task}  ${line}`);
     const trials = [...this.#running.values()].map(
       ({ name, phase, since }) => `${phase.padEnd(8)}  ${clock((now - since) / 1000)}  ${name}`,
     );
-    const body = [...images, ...trials];
+    const body = [...this.images(), ...trials];
     const room = Math.max(0, rows - head.length - 1);
     const shown = body.slice(0, room);
     if (body.length > room) shown.push(`… and ${body.length - room} more`);
     return [...head, ...shown].map((line) => printable(line).slice(0, Math.max(1, columns - 1)));
+  }
+
+  /** Images that are being made: a line each, with the last that was said of it. */
+  images(): string[] {
+    return [...this.#images].map(([task, line]) => printable(`image     ${task}  ${line}`));
   }
 
   #count(result: TrialResult): void {
