@@ -9,13 +9,14 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { Vivarium } from '@vivarium/sdk';
 import { TaskSet } from '../test/harness/task-set.ts';
-import { type Bars, printBars } from './bars.ts';
+import { type Bars, report } from './bars.ts';
 import { buildBench } from './eval/build.ts';
 import { crashResume } from './eval/crash-resume.ts';
 import { ociBench } from './eval/oci.ts';
 import { packBench } from './eval/pack.ts';
 import { type EvalBed, rewardMeans, trialRate } from './eval/trials.ts';
 import { openTestbed, type Testbed } from './node/testbed.ts';
+import { chosen, type Measured, measure, type Section } from './sections.ts';
 
 const BARS: Bars = {
   oracle_reward_mean: ['==', 1],
@@ -43,49 +44,33 @@ const { values: flags } = parseArgs({
   },
 });
 
-type Section = (bed: EvalBed, node: Testbed) => Promise<Record<string, number>>;
-
-const SECTIONS: Record<string, Section> = {
-  rewards: rewardMeans,
-  rate: trialRate,
-  pack: (bed, node) => packBench(bed.viv, node.image),
-  build: (bed, node) => buildBench(bed.viv, node.image),
-  oci: (bed, node) => ociBench(bed.viv, node.image),
-  resume: async (bed, node) => {
+const sectionsOf = (bed: EvalBed, node: Testbed): Record<string, Section> => ({
+  rewards: () => rewardMeans(bed),
+  rate: () => trialRate(bed),
+  pack: () => packBench(bed.viv, node.image),
+  build: () => buildBench(bed.viv, node.image),
+  oci: () => ociBench(bed.viv, node.image),
+  resume: async () => {
     using set = new TaskSet();
     const dir = set.task('resume', 'one');
     return await crashResume({ ...bed, crash: () => crash(bed, node) }, { dir, jobs: bed.jobs, count: RESUME_TRIALS });
   },
-};
+});
 
-const chosen = flags.only === undefined ? Object.keys(SECTIONS) : flags.only.split(',');
-const results: Record<string, number> = {};
-const failed: string[] = [];
 const node = await openTestbed(flags['state-dir']);
 const jobs = mkdtempSync(join(tmpdir(), 'viv-bench-eval-'));
 const viv = new Vivarium({ url: node.url, apiKey: node.key, retryMs: BACK_MS });
+let measured: Measured;
 try {
-  for (const name of chosen) {
-    const section = SECTIONS[name];
-    if (section === undefined) throw new Error(`no section ${name}; there are ${Object.keys(SECTIONS).join(', ')}`);
-    process.stderr.write(`${name} …\n`);
-    try {
-      Object.assign(results, await section({ url: node.url, key: node.key, viv, jobs }, node));
-    } catch (error) {
-      failed.push(name);
-      process.stderr.write(`  ${name} failed: ${error instanceof Error ? error.message : String(error)}\n`);
-    }
-  }
+  const sections = sectionsOf({ url: node.url, key: node.key, viv, jobs }, node);
+  measured = await measure(chosen(sections, flags.only));
 } finally {
   viv.close();
   node.http.close();
   rmSync(jobs, { recursive: true, force: true });
   if (!flags.keep) await node.stop();
 }
-printBars(BARS, results);
-const rounded = Object.entries(results).map(([field, value]) => [field, Number(value.toFixed(3))]);
-console.log(JSON.stringify({ bench: 'eval', ...Object.fromEntries(rounded), failed }));
-process.exitCode = failed.length === 0 ? 0 : 1;
+report('eval', BARS, measured);
 
 /** SIGKILL to the server; its holder starts another one. */
 async function crash(bed: EvalBed, node: Testbed): Promise<void> {

@@ -3,7 +3,7 @@
  * of its own with the shipped security defaults. Prints a table and ends with one line of JSON.
  */
 import { parseArgs } from 'node:util';
-import { type Bars, printBars } from './bars.ts';
+import { type Bars, report } from './bars.ts';
 import { initSize } from './node/init-size.ts';
 import { churn, createLatency, execLatency } from './node/latency.ts';
 import { leaks } from './node/leaks.ts';
@@ -12,6 +12,7 @@ import { podmanChurn } from './node/podman.ts';
 import { restart } from './node/restart.ts';
 import { openTestbed, type Testbed } from './node/testbed.ts';
 import { throughput } from './node/throughput.ts';
+import { chosen, type Measured, measure, type Section } from './sections.ts';
 
 const BARS: Bars = {
   create_to_first_exec_ms_p50: ['<=', 30],
@@ -38,8 +39,6 @@ const BARS: Bars = {
   leaks_rss_growth_mib: ['<=', 50],
 };
 
-type Section = (bed: Testbed, results: Record<string, number>) => Promise<Record<string, number>>;
-
 const { values: flags } = parseArgs({
   options: {
     only: { type: 'string' },
@@ -50,51 +49,31 @@ const { values: flags } = parseArgs({
   },
 });
 
-const SECTIONS: Record<string, Section> = {
-  init: (bed) => initSize(bed),
-  create: (bed) => createLatency(bed),
-  exec: (bed) => execLatency(bed),
-  churn: (bed) => churn(bed),
-  podman: async (bed, results) => {
+const sectionsOf = (bed: Testbed): Record<string, Section> => ({
+  init: () => initSize(bed),
+  create: () => createLatency(bed),
+  exec: () => execLatency(bed),
+  churn: () => churn(bed),
+  podman: async (before) => {
     const peer = await podmanChurn(bed);
     if (peer === null) return {};
     return {
       podman_churn_per_s: peer,
-      ...(results.churn_per_s === undefined ? {} : { vs_podman_churn: results.churn_per_s / peer }),
+      ...(before.churn_per_s === undefined ? {} : { vs_podman_churn: before.churn_per_s / peer }),
     };
   },
-  throughput: (bed) => throughput(bed),
-  restart: (bed) => restart(bed),
-  leaks: (bed) => leaks(bed, Number(flags.cycles)),
-  live: (bed) => liveSandboxes(bed, Number(flags.live)),
-};
+  throughput: () => throughput(bed),
+  restart: () => restart(bed),
+  leaks: () => leaks(bed, Number(flags.cycles)),
+  live: () => liveSandboxes(bed, Number(flags.live)),
+});
 
-const chosen = flags.only === undefined ? Object.keys(SECTIONS) : flags.only.split(',');
-const results: Record<string, number> = {};
-const failed: string[] = [];
 const bed = await openTestbed(flags['state-dir']);
+let measured: Measured;
 try {
-  for (const name of chosen) {
-    const section = SECTIONS[name];
-    if (section === undefined) throw new Error(`no section ${name}; there are ${Object.keys(SECTIONS).join(', ')}`);
-    process.stderr.write(`${name} …\n`);
-    try {
-      Object.assign(results, await section(bed, results));
-    } catch (error) {
-      failed.push(name);
-      process.stderr.write(`  ${name} failed: ${error instanceof Error ? error.message : String(error)}\n`);
-    }
-  }
+  measured = await measure(chosen(sectionsOf(bed), flags.only));
 } finally {
   bed.http.close();
   if (!flags.keep) await bed.stop();
 }
-printBars(BARS, results);
-console.log(
-  JSON.stringify({
-    bench: 'node',
-    ...Object.fromEntries(Object.entries(results).map(([k, v]) => [k, Number(v.toFixed(3))])),
-    failed,
-  }),
-);
-process.exitCode = failed.length === 0 ? 0 : 1;
+report('node', BARS, measured);
