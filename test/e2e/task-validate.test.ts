@@ -1,43 +1,32 @@
 /** `viv task validate` against a real node: what is sound passes quietly, each flaw is named. */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import type { ValidationReport } from '@vivarium/eval';
 import { collect } from '@vivarium/sdk';
-import { IMAGE, runViv, startTestNode, type TestNode } from '../harness/node.ts';
+import { runViv, startTestNode, type TestNode } from '../harness/node.ts';
+import { type TaskFiles, TaskSet } from '../harness/task-set.ts';
 
 const SOLVE = '#!/bin/bash\n# writes what the instruction asks for\nprintf hello > /srv/hello.txt\n';
 const GRADE = 'if [ "$(cat /srv/hello.txt 2>/dev/null)" = hello ]; then r=1; else r=0; fi\n';
 const WRITE = 'echo "$r" > /logs/verifier/reward.txt\n';
-const TOML = `[agent]\ntimeout_sec = 60\n[environment]\ndocker_image = "${IMAGE}"\nworkdir = "/srv"\n`;
 
 let node: TestNode;
-const dir = mkdtempSync(join(tmpdir(), 'viv-tasks-'));
-const set = join(dir, 'tasks');
+const tasks = new TaskSet();
+const set = join(tasks.root, 'tasks');
 
 before(async () => {
   node = await startTestNode();
 });
 after(async () => {
-  rmSync(dir, { recursive: true });
+  tasks[Symbol.dispose]();
   await node.purge();
 });
 
-function task(name: string, files: Record<string, string> = {}): void {
-  const plain = {
-    'task.toml': TOML,
-    'instruction.md': 'Write hello to /srv/hello.txt.\n',
-    'solution/solve.sh': SOLVE,
-    'tests/test.sh': `#!/bin/bash\n${GRADE}${WRITE}`,
-  };
-  for (const [path, content] of Object.entries({ ...plain, ...files })) {
-    const file = join(set, name, path);
-    mkdirSync(dirname(file), { recursive: true });
-    writeFileSync(file, content, { mode: path.endsWith('.sh') ? 0o755 : 0o644 });
-  }
+function task(name: string, files: TaskFiles = {}): void {
+  tasks.task('tasks', name, { 'solution/solve.sh': SOLVE, ...files });
 }
 
 function validate(...args: string[]): { code: number; report: ValidationReport } {
