@@ -3,7 +3,6 @@ export type { Dockerfile, Instruction } from './dockerfile/instruction.ts';
 export { DOCKERFILE_BYTES_MAX, parseDockerfile } from './dockerfile/parser.ts';
 export type { Selected, Source } from './files/selection.ts';
 export { baseOf, type FileNode, FileTree, parentOf } from './files/tree.ts';
-export { nearest } from './nearest.ts';
 export {
   type Base,
   type CopyAction,

@@ -1,4 +1,5 @@
 import { ERROR_CODES, type ErrorCode, VivError } from '@vivarium/sdk/error.ts';
+import { nearest } from '@vivarium/sdk/nearest.ts';
 import type { CommanderError } from 'commander';
 import { visible } from './console.ts';
 
@@ -62,8 +63,7 @@ const ELSEWHERE: Record<string, string> = {
 
 /** Names the verb that does what the word means elsewhere, or the nearest when there is one. */
 export function unknownVerb(word: string, names: readonly string[]): number {
-  const near = names.map((name) => ({ name, far: distance(word, name) })).sort((a, b) => a.far - b.far)[0];
-  const meant = Object.hasOwn(ELSEWHERE, word) ? ELSEWHERE[word] : near && near.far <= 2 ? near.name : undefined;
+  const meant = Object.hasOwn(ELSEWHERE, word) ? ELSEWHERE[word] : nearest(word, names);
   const hint = meant === undefined ? '`viv help` lists the verbs.' : `Did you mean \`viv ${meant}\`?`;
   process.stderr.write(`viv: no verb \`${word}\`\nhint: ${hint}\n`);
   return ERROR_CODES.invalid_argument.exit;
@@ -72,17 +72,4 @@ export function unknownVerb(word: string, names: readonly string[]): number {
 /** A usage error found after parsing. */
 export function bad(message: string, hint?: string, code: ErrorCode = 'invalid_argument'): VivError {
   return new VivError(code, message, hint === undefined ? {} : { hint });
-}
-
-/** Levenshtein distance. */
-function distance(a: string, b: string): number {
-  let row = Array.from({ length: b.length + 1 }, (_, i) => i);
-  for (let i = 1; i <= a.length; i++) {
-    const next = [i];
-    for (let j = 1; j <= b.length; j++) {
-      next[j] = Math.min(row[j]! + 1, next[j - 1]! + 1, row[j - 1]! + (a[i - 1] === b[j - 1] ? 0 : 1));
-    }
-    row = next;
-  }
-  return row[b.length]!;
 }

@@ -15,17 +15,6 @@ export function fieldNames(schema: z.ZodType, path: readonly PropertyKey[], inpu
   return [];
 }
 
-/** The known name that a misspelt one is nearest to, if it is near at all. */
-export function nearestName(name: string, known: readonly string[]): string | undefined {
-  const limit = Math.max(2, Math.floor(name.length / 3));
-  const ranked = known.map((candidate) => ({
-    candidate,
-    distance: editDistance(name.toLowerCase(), candidate.toLowerCase()),
-  }));
-  ranked.sort((a, b) => a.distance - b.distance);
-  return ranked[0] && ranked[0].distance <= limit ? ranked[0].candidate : undefined;
-}
-
 function bare(schema: z.ZodType, input: unknown): z.ZodType {
   let type = schema;
   for (;;) {
@@ -54,19 +43,4 @@ function bare(schema: z.ZodType, input: unknown): z.ZodType {
 
 function member(input: unknown, part: PropertyKey): unknown {
   return input !== null && typeof input === 'object' ? (input as Record<PropertyKey, unknown>)[part] : undefined;
-}
-
-/** Levenshtein distance; names beyond 64 characters are cut, they come from outside. */
-function editDistance(left: string, right: string): number {
-  const a = left.slice(0, 64);
-  const b = right.slice(0, 64);
-  let row = Array.from({ length: b.length + 1 }, (_, i) => i);
-  for (let i = 1; i <= a.length; i++) {
-    const next = [i];
-    for (let j = 1; j <= b.length; j++) {
-      next[j] = Math.min(row[j]! + 1, next[j - 1]! + 1, row[j - 1]! + (a[i - 1] === b[j - 1] ? 0 : 1));
-    }
-    row = next;
-  }
-  return row[b.length]!;
 }

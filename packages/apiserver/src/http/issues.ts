@@ -1,6 +1,7 @@
 import { VivError } from '@vivarium/protocol';
+import { nearest } from '@vivarium/protocol/nearest.ts';
 import type { z } from 'zod';
-import { fieldNames, nearestName } from './field-names.ts';
+import { fieldNames } from './field-names.ts';
 
 type Issue = z.core.$ZodIssue;
 
@@ -43,11 +44,11 @@ function isAboveMaximum(issue: Issue): issue is z.core.$ZodIssueTooBig {
 
 function unknownField(name: string, path: PropertyKey[], schema: z.ZodType, input: unknown, root: string): VivError {
   const known = fieldNames(schema, path, input);
-  const nearest = nearestName(name, known);
+  const guess = nearest(name, known);
   const place = path.length > 0 || root !== '' ? ` in ${fieldPath(path, root)}` : '';
-  const meant = nearest === undefined ? '' : `; did you mean "${nearest}"?`;
+  const meant = guess === undefined ? '' : `; did you mean "${guess}"?`;
   return new VivError('unknown_field', `unknown field "${name}"${place}${meant}`, {
-    details: { field: fieldPath([...path, name], root), nearest: nearest ?? null, known },
+    details: { field: fieldPath([...path, name], root), nearest: guess ?? null, known },
   });
 }
 

@@ -1,4 +1,4 @@
-import { nearest } from '../nearest.ts';
+import { nearest } from '@vivarium/protocol/nearest.ts';
 import { invalid } from './complaint.ts';
 import { findHeredocs } from './heredocs.ts';
 import type { Dockerfile, Flag, Heredoc, Instruction } from './instruction.ts';

@@ -1,5 +1,5 @@
+import { nearest } from '@vivarium/protocol/nearest.ts';
 import type { Flag, Instruction } from '../dockerfile/instruction.ts';
-import { nearest } from '../nearest.ts';
 import type { StageState } from './stage-state.ts';
 
 /** The flags of an instruction, checked: which there are, which may come more than once, variables expanded. */

@@ -1,8 +1,8 @@
 import { VivError } from '@vivarium/protocol';
+import { nearest } from '@vivarium/protocol/nearest.ts';
 import { invalid } from '../dockerfile/complaint.ts';
 import type { Dockerfile, Instruction } from '../dockerfile/instruction.ts';
 import { shellWords } from '../dockerfile/words.ts';
-import { nearest } from '../nearest.ts';
 import { mountFields } from './mounts.ts';
 
 /** A FROM and what follows it. */

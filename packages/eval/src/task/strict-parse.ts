@@ -1,6 +1,6 @@
+import { nearest } from '@vivarium/sdk/nearest.ts';
 import type { z } from 'zod';
 import { taskInvalid } from './complaint.ts';
-import { nearest } from './nearest.ts';
 import type { TaskWarning } from './task.ts';
 import { dotted, type TomlFile } from './toml-file.ts';
 

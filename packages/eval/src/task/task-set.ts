@@ -1,10 +1,10 @@
 import { readdir, realpath, stat } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { VivError } from '@vivarium/sdk/error.ts';
+import { nearest } from '@vivarium/sdk/nearest.ts';
 import { taskInvalid } from './complaint.ts';
 import { TASK_FILE } from './config-reader.ts';
 import { loadTask } from './load-task.ts';
-import { nearest } from './nearest.ts';
 import { matches } from './pattern.ts';
 import type { Task, TaskWarning } from './task.ts';
 
