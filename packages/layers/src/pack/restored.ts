@@ -1,5 +1,5 @@
+import type { GlobSet, GlobState } from '@vivarium/protocol/glob-set.ts';
 import { type ChangeNode, directoryNode, leafNode, SPLIT } from './change-tree.ts';
-import type { GlobSet, GlobState } from './glob.ts';
 import type { LowerEntry } from './lower.ts';
 import { metadataOf } from './upper-file.ts';
 import { whiteout } from './whiteout.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { GlobSet } from './glob.ts';
+import { GlobSet } from '@vivarium/protocol/glob-set.ts';
 import { REMOVED } from './rules.ts';
 
 /** The rules that a path falls under by its name, or one of the directories above it. */

@@ -2,7 +2,7 @@
 export type Rule = {
   name: string;
   reason: string;
-  /** See glob.ts. */
+  /** See GlobSet. */
   globs: readonly string[];
   /** Only files in whose first 64 KiB this is found. No nested repetitions: the text is the sandbox's. */
   contains?: RegExp;

@@ -1,6 +1,6 @@
 import { closeSync, constants, openSync, readSync } from 'node:fs';
+import { GlobSet, type GlobState } from '@vivarium/protocol/glob-set.ts';
 import type { PackFinding, PackLeftOut } from '@vivarium/protocol/pack.ts';
-import { GlobSet, type GlobState } from './glob.ts';
 import { CONTAINS_BYTES, REMOVED, type Rule, SUSPICIOUS } from './rules.ts';
 import { Tally } from './tally.ts';
 

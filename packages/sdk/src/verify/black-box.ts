@@ -1,7 +1,7 @@
+import { GlobSet } from '@vivarium/protocol/glob-set.ts';
 import { VivError } from '@vivarium/protocol/viv-error.ts';
 import type { Sandbox } from '../sandbox.ts';
 import { AS_ROOT } from './as-root.ts';
-import { matchesAny } from './glob.ts';
 import type { GradeRequest } from './request.ts';
 
 /** First steps of paths that a workspace can't have: what the grader runs from, or its own home, would come from the agent. */
@@ -49,7 +49,7 @@ export async function closeToAgent(
   const grader = await lookUp(sandbox, request.user ?? 'root');
   if (agent.uid === 0) throw refusal(`${request.agentUser} is root, which reads and writes everything`);
   if (agent.uid === grader.uid) throw refusal(`the grader’s user ${request.user} is the agent’s`);
-  if (matchesAny(request.workspace ?? [], grader.home))
+  if (new GlobSet(request.workspace ?? []).matches(grader.home))
     throw refusal(`the workspace holds the grader’s home ${grader.home}`);
   await Promise.all(
     CLOSED.map(async (path) => {

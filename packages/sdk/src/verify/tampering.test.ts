@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { matchesAny } from './glob.ts';
 import { kindOf, tampering } from './tampering.ts';
 
 const file = (path: string, change: 'added' | 'changed' | 'deleted' = 'changed') =>
@@ -69,22 +68,4 @@ test('the list is bounded, worst first, and the counts are complete', () => {
 test('no path makes the search for its kind fail or take long', () => {
   fc.assert(fc.property(fc.string({ maxLength: 4096 }), (path) => typeof kindOf(`/${path}`) === 'string'));
   assert.equal(typeof kindOf(`/${'a/'.repeat(2000)}`), 'string');
-});
-
-test('patterns match as those of a pack do', () => {
-  for (const [pattern, path, expected] of [
-    ['/app', '/app', true],
-    ['/app', '/app/a/b', true],
-    ['/app', '/apple', false],
-    ['*.log', '/a/b/x.log', true],
-    ['*.log', '/x.log/inner', true],
-    ['/a/*.log', '/a/b/x.log', false],
-    ['/a/**/x', '/a/x', true],
-    ['/a/**/x', '/a/b/c/x', true],
-    ['**/conftest.py', '/conftest.py', true],
-    ['/a/?', '/a/bc', false],
-    ['/', '/anything', true],
-    ['/a.b', '/axb', false],
-  ] as const)
-    assert.equal(matchesAny([pattern], path), expected, `${pattern} ${path}`);
 });

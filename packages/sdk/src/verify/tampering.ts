@@ -1,5 +1,5 @@
+import { GlobSet } from '@vivarium/protocol/glob-set.ts';
 import type { Change } from '@vivarium/protocol/sandbox.ts';
-import { matchesAny } from './glob.ts';
 
 /** What a change outside the workspace can take over; worst first. */
 export const TAMPERING_KINDS = [
@@ -72,17 +72,17 @@ export function kindOf(path: string): TamperingKind {
 
 /** Collects what changed outside the workspace. Directories count only with what is in them. */
 export class TamperingCollector {
-  readonly #workspace: readonly string[];
+  readonly #workspace: GlobSet;
   readonly #found = new Map<string, Tampering[]>();
   readonly #counts: Partial<Record<TamperingKind, number>> = {};
 
   constructor(workspace: readonly string[]) {
-    this.#workspace = workspace;
+    this.#workspace = new GlobSet(workspace);
   }
 
   add({ path, change, type }: Pick<Change, 'path' | 'change' | 'type'>): void {
     if (type === 'dir' && change !== 'deleted') return;
-    if (RESIDUE.test(path) || matchesAny(this.#workspace, path)) return;
+    if (RESIDUE.test(path) || this.#workspace.matches(path)) return;
     const what = kindOf(path);
     this.#counts[what] = (this.#counts[what] ?? 0) + 1;
     const rank = `${TAMPERING_KINDS.indexOf(what)}${change === 'added' ? 1 : 0}`;

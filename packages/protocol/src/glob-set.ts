@@ -1,3 +1,6 @@
+import { isPattern } from './path-pattern.ts';
+import { wildMatch } from './wild-name.ts';
+
 /** A compiled segment of a pattern: a name as it is, a name with wildcards, or `**`. `end` stands behind a pattern's last one. */
 type Segment =
   | { type: 'name'; text: string }
@@ -17,7 +20,8 @@ const LOST: GlobStep = { state: NOTHING, matches: NOTHING };
 /**
  * Patterns of paths, matched name by name while a tree is walked: no path is put together, and no pattern can make a step slow.
  * `/a/*.log` is a path from the root, `*.log` a name at any depth (as is `a/b.log`), `**` any directories or, at the end,
- * everything below; `?` is a character, `[a-z]` one of a set, `\` takes away a meaning. Names are bytes, given as latin1 text.
+ * everything below; `?` is a character, `[a-z]` one of a set, `\` takes away a meaning; `/` is everything. Names of a walk are bytes, given as
+ * latin1 text.
  * What matches a directory also matches everything in it: the walk has to remember that.
  */
 export class GlobSet {
@@ -31,6 +35,18 @@ export class GlobSet {
     const starts: number[] = [];
     for (const [pattern, text] of patterns.entries()) starts.push(this.#compile(text, pattern));
     this.start = starts;
+  }
+
+  /** Does a path, or a directory above it, match one of the patterns? */
+  matches(path: string): boolean {
+    let state = this.start;
+    for (const name of path.split('/')) {
+      if (name === '') continue;
+      const step = this.step(state, bytesOf(name));
+      if (step.matches.length > 0) return true;
+      state = step.state;
+    }
+    return false;
   }
 
   /** Goes on by one name. */
@@ -74,14 +90,14 @@ export class GlobSet {
     const first = this.#segments.length;
     const anchored = text.startsWith('/');
     const parts = text.split('/').filter((part) => part !== '' && part !== '.');
-    if (!anchored && parts[0] !== '**') parts.unshift('**');
+    if (parts.length === 0 || (!anchored && parts[0] !== '**')) parts.unshift('**');
     let way: Set<number> | undefined = anchored ? this.#named : undefined;
     for (const [i, part] of parts.entries()) {
       if (part === '**' && parts[i - 1] === '**') continue;
       if (part === '**') way = undefined;
       way?.add(this.#segments.length);
-      if (way && isWild(part)) way = this.#wild;
-      this.#segments.push(part === '**' ? { type: 'deep' } : segmentOf(Buffer.from(part).toString('latin1')));
+      if (way && isPattern(part)) way = this.#wild;
+      this.#segments.push(part === '**' ? { type: 'deep' } : segmentOf(bytesOf(part)));
     }
     this.#segments.push({ type: 'end', pattern });
     return first;
@@ -89,66 +105,12 @@ export class GlobSet {
 }
 
 function segmentOf(text: string): Segment {
-  return isWild(text) ? { type: 'wild', text } : { type: 'name', text };
+  return isPattern(text) ? { type: 'wild', text } : { type: 'name', text };
 }
 
-function isWild(text: string): boolean {
-  return /[*?[\\]/.test(text);
-}
-
-/** One name against one pattern, going back at most to the last `*`: never more than both lengths multiplied. */
-export function wildMatch(pattern: string, name: string): boolean {
-  let p = 0;
-  let n = 0;
-  let star = -1;
-  let starName = 0;
-  while (n < name.length) {
-    if (pattern[p] === '*') {
-      star = p++;
-      starName = n;
-      continue;
-    }
-    const one = p < pattern.length ? oneMatch(pattern, p, name, n) : undefined;
-    if (one) {
-      p = one.pattern;
-      n = one.name;
-    } else if (star >= 0) {
-      p = star + 1;
-      n = ++starName;
-    } else return false;
-  }
-  while (pattern[p] === '*') p++;
-  return p >= pattern.length;
-}
-
-/** Matches one character and says where both go on. */
-function oneMatch(pattern: string, p: number, name: string, n: number): { pattern: number; name: number } | undefined {
-  const what = pattern[p]!;
-  if (what === '?') return { pattern: p + 1, name: characterEnd(name, n) };
-  if (what === '[') {
-    const close = pattern.indexOf(']', p + 2);
-    if (close > 0)
-      return inSet(pattern.slice(p + 1, close), name[n]!) ? { pattern: close + 1, name: n + 1 } : undefined;
-  }
-  const literal = what === '\\' && p + 1 < pattern.length ? p + 1 : p;
-  return pattern[literal] === name[n] ? { pattern: literal + 1, name: n + 1 } : undefined;
-}
-
-/** A character of UTF-8 is a byte and the continuation bytes behind it. */
-function characterEnd(name: string, at: number): number {
-  let end = at + 1;
-  while (end < name.length && (name.charCodeAt(end) & 0xc0) === 0x80) end++;
-  return end;
-}
-
-function inSet(set: string, character: string): boolean {
-  const negated = set[0] === '!' || set[0] === '^';
-  const members = negated ? set.slice(1) : set;
-  for (let i = 0; i < members.length; i++) {
-    const range = members[i + 1] === '-' && i + 2 < members.length;
-    const [from, to] = range ? [members[i]!, members[i + 2]!] : [members[i]!, members[i]!];
-    if (character >= from && character <= to) return !negated;
-    if (range) i += 2;
-  }
-  return negated;
+/** UTF-8 with a character for each byte. No Buffer: this runs in browsers too. */
+function bytesOf(text: string): string {
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: all of ASCII
+  if (/^[\x00-\x7f]*$/.test(text)) return text;
+  return Array.from(new TextEncoder().encode(text), (byte) => String.fromCharCode(byte)).join('');
 }

@@ -1,19 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { GlobSet, wildMatch } from './glob.ts';
+import { GlobSet } from './glob-set.ts';
+import { wildMatch } from './wild-name.ts';
 
-/** Does the path, or a directory above it, match one of the patterns? */
-function matches(patterns: string[], path: string): boolean {
-  const set = new GlobSet(patterns);
-  let state = set.start;
-  for (const name of path.split('/').filter(Boolean)) {
-    const step = set.step(state, Buffer.from(name).toString('latin1'));
-    if (step.matches.length > 0) return true;
-    state = step.state;
-  }
-  return false;
-}
+const matches = (patterns: string[], path: string) => new GlobSet(patterns).matches(path);
 
 test('a pattern from the root matches that path and all below it, nothing beside it', () => {
   assert.ok(matches(['/tests'], '/tests'));
@@ -21,11 +12,21 @@ test('a pattern from the root matches that path and all below it, nothing beside
   assert.ok(!matches(['/tests'], '/tests2'));
   assert.ok(!matches(['/tests'], '/app/tests'));
   assert.ok(!matches(['/a/b'], '/a'));
+  assert.ok(!matches(['/a.b'], '/axb'));
+  assert.ok(!matches(['/a/*.log'], '/a/b/x.log'));
+});
+
+test('the root as a pattern is everything below it', () => {
+  for (const root of ['/', '//', '/.', '/**', '**', '.']) assert.ok(matches([root], '/any/thing'), root);
+  assert.ok(!matches(['/'], '/'));
+  assert.ok(!matches([], '/any'));
 });
 
 test('a pattern without a leading slash matches at any depth', () => {
   assert.ok(matches(['*.pyc'], '/x.pyc'));
   assert.ok(matches(['*.pyc'], '/a/b/x.pyc'));
+  assert.ok(matches(['*.pyc'], '/x.pyc/inner'));
+  assert.ok(matches(['**/x.pyc'], '/x.pyc'));
   assert.ok(matches(['.git/config'], '/app/.git/config'));
   assert.ok(!matches(['.git/config'], '/app/.git/x/config'));
 });
