@@ -1,8 +1,9 @@
 import { type Vivarium, VivError } from '@vivarium/sdk';
 import type { Task } from '../task/index.ts';
 import type { TrialContext } from '../trial/context.ts';
-import { trialImage } from '../trial/image-name.ts';
+import { stepPart, trialImage } from '../trial/image-name.ts';
 import { runTrial } from '../trial/run-trial.ts';
+import { stepsOf } from '../trial/steps.ts';
 import { endSandboxes } from './lease.ts';
 import type { PlannedTrial } from './plan.ts';
 import type { TrialKind } from './run-job.ts';
@@ -21,7 +22,7 @@ export function agentTrials(context: TrialContext): TrialKind {
 }
 
 function imagesOf(jobId: string, planned: PlannedTrial, task: Task): string[] {
-  const parts = task.steps.length === 0 ? ['1'] : task.steps.map((_, index) => `step${index + 1}`);
+  const parts = stepsOf(task).map(stepPart);
   return parts.flatMap((part) => [part, `${part}-graded`]).map((part) => trialImage(jobId, planned.trial_name, part));
 }
 

@@ -27,8 +27,10 @@ export type EvalStats = {
   n_trials: number;
   /** Trials that say nothing about the agent: their reward is missing, not 0. */
   n_errors: number;
-  /** Mean per reward key over the trials that have it. */
-  /** `strict`: as `mean`, with 0 for trials whose agent or verifier failed so that there is no reward; failures of the machinery and of the task stay out. */
+  /**
+   * `mean` of the scores; `strict`: the same with 0 for trials whose agent or verifier failed so that there is no reward, while failures
+   * of the machinery and of the task stay out; `rewards`: mean per reward key over the trials that have it.
+   */
   metrics: { mean: number | null; strict: number | null; rewards: Record<string, number> };
   /** Keyed by k; over the tasks that have k graded attempts. */
   pass_at_k: Record<string, number>;

@@ -15,6 +15,11 @@ export function shortDigest(...parts: unknown[]): string {
   return createHash('sha256').update(JSON.stringify(parts)).digest('hex').slice(0, 16);
 }
 
+/** The part of a trial's image names that tells its steps apart. */
+export function stepPart({ name }: { name: string | null }, index: number): string {
+  return name === null ? '1' : `step${index + 1}`;
+}
+
 /** A trial's state; `part` tells the steps and the graded one apart. */
 export function trialImage(jobId: string, trialName: string, part: string): string {
   return `trial/${slug(jobId, 60)}/${slug(trialName, 60)}-${shortDigest(jobId, trialName)}@${part}`;

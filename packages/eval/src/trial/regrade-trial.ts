@@ -1,13 +1,13 @@
 import { join } from 'node:path';
 import type { TrialContext } from './context.ts';
-import { trialImage } from './image-name.ts';
+import { stepPart, trialImage } from './image-name.ts';
 import { LogBudget } from './log-files.ts';
 import { type AgentFailure, outcomeOf, stopFor, type TrialStop } from './outcome.ts';
 import { TrialRecord } from './record.ts';
 import type { TrialResult } from './result.ts';
 import type { TrialRun } from './run-trial.ts';
 import { gradeArtifacts } from './separate.ts';
-import { workdirOf } from './settings.ts';
+import { trialLabels, workdirOf } from './settings.ts';
 import { combineRewards, stepsOf } from './steps.ts';
 import type { PreparedTask } from './task-images.ts';
 import { type Grade, gradeRequest, toGrade } from './verification.ts';
@@ -81,12 +81,8 @@ async function gradeStep(
   budget: LogBudget,
 ): Promise<Grade> {
   const step = stepsOf(task)[index]!;
-  const part = step.name === null ? '1' : `step${index + 1}`;
-  const labels = {
-    'viv.job': context.job.vivarium.id,
-    'viv.trial': planned.trial_name,
-    'viv.task': task.id.slice(0, 255),
-  };
+  const part = stepPart(step, index);
+  const labels = trialLabels(context.job, planned.trial_name, task);
   const taskImage = original.vivarium.images.task;
   const workdir = workdirOf(task, taskImage && (await context.viv.images.get(taskImage.name).catch(() => null)));
   const grader = verifiers.graders[index] ?? null;

@@ -9,13 +9,13 @@ import type { Task } from '../task/index.ts';
 import { type BoxSpec, nextStep, startBox } from './agent-box.ts';
 import { collectLogs } from './collect.ts';
 import type { Phase, TrialContext } from './context.ts';
-import { trialImage } from './image-name.ts';
+import { stepPart, trialImage } from './image-name.ts';
 import { LogBudget } from './log-files.ts';
 import { outcomeOf, stopFor, TrialStop } from './outcome.ts';
 import { TrialRecord } from './record.ts';
 import { explained, type TrialDetails, type TrialResult } from './result.ts';
 import { gradeSeparately } from './separate.ts';
-import { agentTimeoutMs, workdirOf } from './settings.ts';
+import { agentTimeoutMs, trialLabels, workdirOf } from './settings.ts';
 import { combineRewards, fallsShort, stepsOf, type TrialStep } from './steps.ts';
 import type { PreparedTask } from './task-images.ts';
 import { type Grade, gradeState, isInPlace } from './verification.ts';
@@ -62,6 +62,7 @@ class Trial {
   readonly #task: Task;
   readonly #record: TrialRecord;
   readonly #steps: TrialStep[];
+  readonly #trialName: string;
   readonly #labels: Record<string, string>;
   readonly #onPhase: (phase: Phase) => void;
   readonly #onEnding: TrialRun['onEnding'];
@@ -78,11 +79,8 @@ class Trial {
     this.#steps = stepsOf(run.task);
     this.#onPhase = run.onPhase ?? (() => {});
     this.#onEnding = run.onEnding;
-    this.#labels = {
-      'viv.job': context.job.vivarium.id,
-      'viv.trial': run.planned.trial_name,
-      'viv.task': run.task.id.slice(0, 255),
-    };
+    this.#trialName = run.planned.trial_name;
+    this.#labels = trialLabels(context.job, this.#trialName, run.task);
   }
 
   outcome() {
@@ -222,15 +220,15 @@ class Trial {
     const { job } = this.#context;
     const record = this.#record;
     const step = this.#steps[index]!;
-    const part = step.name === null ? '1' : `step${index + 1}`;
+    const part = stepPart(step, index);
     this.#onPhase('verify');
     const options = {
       task: this.#task,
       step,
       grader: prepared.graders[index]!,
       workdir: this.#workdir,
-      keep: trialImage(job.vivarium.id, this.#labels['viv.trial']!, part),
-      keepSplit: trialImage(job.vivarium.id, this.#labels['viv.trial']!, `${part}-graded`),
+      keep: trialImage(job.vivarium.id, this.#trialName, part),
+      keepSplit: trialImage(job.vivarium.id, this.#trialName, `${part}-graded`),
       keepState: job.vivarium.keepState,
       labels: this.#labels,
       last: index === this.#steps.length - 1,

@@ -8,7 +8,13 @@ const UNLIMITED_S = 7 * 86_400;
 const TTL_MAX_S = 30 * 86_400;
 /** For starting, packing and collecting, beside the phases' own time limits. */
 const MARGIN_S = 3600;
+const LABEL_CHARS = 255;
 const TIMEOUT_MAX_MS = 30 * 86_400_000;
+
+/** On all sandboxes of a trial. */
+export function trialLabels(job: JobConfig, trialName: string, task: Task): Record<string, string> {
+  return { 'viv.job': job.vivarium.id, 'viv.trial': trialName, 'viv.task': task.id.slice(0, LABEL_CHARS) };
+}
 
 /** Where agent and tests begin: as the task says, else its image. */
 export function workdirOf(task: Task, image: Pick<Image, 'config'> | null): string {
