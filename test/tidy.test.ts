@@ -18,7 +18,7 @@ const ALLOWED: Record<string, string[]> = {
   protocol: [],
   core: ['protocol'],
   layers: ['core', 'protocol'],
-  builder: ['core', 'protocol'],
+  builder: ['protocol'],
   edge: ['builder', 'core', 'layers', 'protocol'],
   apiserver: ['core', 'edge', 'protocol'],
   node: ['apiserver', 'core', 'edge', 'layers', 'protocol'],
