@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type Sandbox, VivError } from '@vivarium/sdk';
 import tar from 'tar-stream';
-import { carryArtifacts } from './carry-artifacts.ts';
+import { carryArtifacts, filtered } from './carry-artifacts.ts';
 
 type Made = { type: 'dir' | 'file'; fill: (pack: tar.Pack) => void };
 
@@ -66,4 +66,21 @@ test('what an artifact excludes stays behind', async () => {
     pack.entry({ name: './b' }, 'x');
   };
   assert.deepEqual(await carried(['/srv/out'], { '/srv/out': { type: 'dir', fill } }), ['/srv/out: ./b']);
+});
+
+test('a source that fails before anybody reads fails the reader, and nobody else', async () => {
+  const gone: AsyncIterable<Uint8Array> = {
+    // biome-ignore lint/correctness/useYield: it fails first.
+    async *[Symbol.asyncIterator]() {
+      throw new VivError('connection_lost', 'gone');
+    },
+  };
+  const archive = filtered(gone, () => true);
+  await new Promise((resolve) => setTimeout(resolve, 5));
+  await assert.rejects(
+    async () => {
+      for await (const _ of archive);
+    },
+    { code: 'connection_lost' },
+  );
 });

@@ -1,6 +1,7 @@
 import { basename, dirname } from 'node:path';
 import { Readable } from 'node:stream';
 import { type Sandbox, VivError } from '@vivarium/sdk';
+import { blocks } from '@vivarium/sdk/node/pack-tree.ts';
 import tar from 'tar-stream';
 import type { Artifact } from '../task/index.ts';
 import { isExcluded } from './collect.ts';
@@ -57,5 +58,5 @@ export function filtered(archive: AsyncIterable<Uint8Array>, isCarried: IsCarrie
   });
   extract.on('finish', () => pack.finalize());
   extract.on('error', (error) => pack.destroy(error as Error));
-  return pack as unknown as AsyncIterable<Uint8Array>;
+  return blocks(pack);
 }

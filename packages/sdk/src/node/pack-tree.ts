@@ -31,17 +31,33 @@ export type PackOptions = {
 const AHEAD = 32;
 const BLOCK_BYTES = 131_072;
 
-/** The bytes of a pack in pieces of some size: headers and small files one by one would cost more to send than to read. */
-export async function* blocks(pack: tar.Pack): AsyncGenerator<Uint8Array> {
+/**
+ * The bytes of a pack in pieces of some size: headers and small files one by one would cost more to send than to read. A pack
+ * that fails before anybody reads throws its error all the same: without a listener it would be an uncaught one, and its
+ * reader would wait for ever.
+ */
+export function blocks(pack: tar.Pack): AsyncGenerator<Uint8Array> {
+  let failure: Error | undefined;
+  pack.on('error', (error: Error) => {
+    failure ??= error;
+  });
+  return inBlocks(pack, () => failure);
+}
+
+async function* inBlocks(pack: tar.Pack, failure: () => Error | undefined): AsyncGenerator<Uint8Array> {
   let waiting: Uint8Array[] = [];
   let bytes = 0;
-  for await (const chunk of pack as unknown as AsyncIterable<Uint8Array>) {
-    waiting.push(chunk);
-    bytes += chunk.length;
-    if (bytes < BLOCK_BYTES) continue;
-    yield waiting.length === 1 ? chunk : Buffer.concat(waiting);
-    waiting = [];
-    bytes = 0;
+  try {
+    for await (const chunk of pack as unknown as AsyncIterable<Uint8Array>) {
+      waiting.push(chunk);
+      bytes += chunk.length;
+      if (bytes < BLOCK_BYTES) continue;
+      yield waiting.length === 1 ? chunk : Buffer.concat(waiting);
+      waiting = [];
+      bytes = 0;
+    }
+  } catch (error) {
+    throw failure() ?? error;
   }
   if (bytes > 0) yield Buffer.concat(waiting);
 }

@@ -103,8 +103,9 @@ test('a symlink whose target could not be read inside is left out, and the rest 
   assert.deepEqual(readdirSync(to), ['file']);
 });
 
-test('a file that can not be read ends the archive with an error, and nothing else', async () => {
-  const from = fresh('vanishing');
+/** A tree whose one file is gone when it is to be opened, as a pack that has just been begun. */
+function vanishing(name: string) {
+  const from = fresh(name);
   mkdirSync(from);
   writeFileSync(join(from, 'file'), 'x');
   const pack = tar.pack();
@@ -114,5 +115,16 @@ test('a file that can not be read ends the archive with an error, and nothing el
     return false;
   };
   packInto(pack, from, { skip });
-  await assert.rejects(unpackTree(blocks(pack), fresh('vanished')), { code: 'ENOENT' });
+  return pack;
+}
+
+test('a file that can not be read ends the archive with an error, and nothing else', async () => {
+  await assert.rejects(unpackTree(blocks(vanishing('vanishing')), fresh('vanished')), { code: 'ENOENT' });
+});
+
+test('an archive that failed before its reader came throws the same error', async () => {
+  const pack = vanishing('vanishing-early');
+  const archive = blocks(pack);
+  await new Promise((resolve) => pack.on('close', () => resolve(undefined)));
+  await assert.rejects(unpackTree(archive, fresh('vanished-early')), { code: 'ENOENT' });
 });
