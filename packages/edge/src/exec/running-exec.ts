@@ -43,6 +43,8 @@ export class RunningExec {
   #ending: Ending | null = null;
   #usage: { cpuMs: number; maxRssKiB: number } | null = null;
   #finishing = false;
+  /** Its processes are being ended; the first of them may be dead already. */
+  #killing = false;
   /** Monotonic. */
   readonly #startedMs: number;
   #timer: Cancel | null = null;
@@ -110,6 +112,7 @@ export class RunningExec {
     if (this.#cause || this.#finishing) return this.recorded;
     this.#cause = cause;
     const unstick = this.box.context.clock.after(KILL_WAIT_MS, () => void this.#finish({ kind: 'unknown' }));
+    this.#killing = true;
     try {
       if (this.group) await this.group.kill();
       else this.process?.killTree();
@@ -120,6 +123,8 @@ export class RunningExec {
       );
       this.process?.killTree();
     }
+    this.#killing = false;
+    this.#finishWhenComplete();
     await this.recorded.finally(unstick);
   }
 
@@ -207,6 +212,8 @@ export class RunningExec {
   }
 
   #finishWhenComplete(): void {
+    // Its first process is dead long before the last one of a fork bomb: it has ended when all have.
+    if (this.#killing) return;
     if (this.#ending && this.stdout.ended && this.stderr.ended) void this.#finish(this.#ending);
   }
 

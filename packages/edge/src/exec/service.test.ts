@@ -104,6 +104,18 @@ test('a time-out ends the command and returns the output so far', async () => {
   assert.equal(text(result.stdoutB64), 'partial');
 });
 
+test('a command that is ended for its time has ended when the last of its processes has', async () => {
+  const stream = await fake.start(id, ['wait'], {}, { timeoutMs: 5000 });
+  let letGo = () => {};
+  fake.driver.cells.get(id)!.groups.get(stream.exec.id)!.lastGone = new Promise((resolve) => {
+    letGo = resolve;
+  });
+  await fake.clock.advance(6000);
+  assert.equal((await fake.edge.execs.get(id, stream.exec.id)).state, 'running');
+  letGo();
+  assert.deepEqual((await stream.done).outcome, { type: 'timeout' });
+});
+
 test('more output than its limit ends the command', async () => {
   const stream = await fake.start(id, ['wait'], {}, { outputLimitBytes: 100 });
   fake.driver.guest(id).process(stream.exec.id).print('x'.repeat(101));

@@ -158,6 +158,8 @@ export class FakeHandle implements CellHandle {
 class FakeGroup implements CommandGroup {
   readonly #kill: () => void;
   released = false;
+  /** When the last of its processes is gone; the first dies at once. */
+  lastGone: Promise<void> = Promise.resolve();
 
   constructor(kill: () => void) {
     this.#kill = kill;
@@ -165,6 +167,7 @@ class FakeGroup implements CommandGroup {
 
   async kill(): Promise<void> {
     this.#kill();
+    await this.lastGone;
   }
 
   async signal(): Promise<void> {}
