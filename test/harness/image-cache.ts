@@ -11,20 +11,25 @@ import { down, nodePaths, runningServer, up } from '@vivarium/node';
 import { Vivarium } from '@vivarium/sdk';
 import { ensureBaseImage } from '../../scripts/demo/base-image.ts';
 
-const CACHE = process.env.VIV_TEST_CACHE ?? '/var/cache/vivarium-test';
+export const CACHE = process.env.VIV_TEST_CACHE ?? '/var/cache/vivarium-test';
 const STATE = join(CACHE, 'state');
 const DONE = join(CACHE, 'done-1');
 /** What makes up an image store: files, manifests, and the key that signed them. */
-const PARTS = ['layers', 'images'];
+export const IMAGE_PARTS = ['layers', 'images'];
 const NODE_FILES = /^(first\.key|keys\.db.*)$/;
 
 /** Puts the cached image into a fresh state directory; `copy` for tests that damage files. */
 export function linkImages(stateDir: string, copy: boolean): void {
   ensureCache();
+  linkStore(STATE, stateDir, copy);
+}
+
+/** The image store of one state directory in another, fresh one. */
+export function linkStore(from: string, stateDir: string, copy: boolean): void {
   mkdirSync(join(stateDir, 'keys'), { recursive: true, mode: 0o700 });
-  for (const part of PARTS) duplicate(join(STATE, part), join(stateDir, part), copy);
-  for (const name of readdirSync(join(STATE, 'keys'))) {
-    if (!NODE_FILES.test(name)) execFileSync('cp', ['-a', join(STATE, 'keys', name), join(stateDir, 'keys', name)]);
+  for (const part of IMAGE_PARTS) duplicate(join(from, part), join(stateDir, part), copy);
+  for (const name of readdirSync(join(from, 'keys'))) {
+    if (!NODE_FILES.test(name)) execFileSync('cp', ['-a', join(from, 'keys', name), join(stateDir, 'keys', name)]);
   }
 }
 

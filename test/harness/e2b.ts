@@ -1,0 +1,86 @@
+/**
+ * A node of its own for tests of the E2B surface, and what its published clients need to reach it. One port serves the control
+ * plane and every sandbox; nothing needs a name service.
+ */
+import { mkdtempSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Sandbox, type SandboxOpts } from 'e2b';
+import { linkE2bImages } from './e2b-image.ts';
+import { startTestNode, type TestNode } from './node.ts';
+
+/** How a client is told where the node is. */
+export type E2bConnection = { apiKey: string; apiUrl: string; sandboxUrl: string };
+
+export type E2bNode = {
+  readonly node: TestNode;
+  /** Options for any call of a client. */
+  readonly connection: E2bConnection;
+  /** The same as environment variables, for programs of their own. */
+  readonly env: { E2B_API_KEY: string; E2B_API_URL: string; E2B_SANDBOX_URL: string };
+  /** A sandbox of the template `base`, or of the one that `options` name; `close` kills it. */
+  create(options?: SandboxOpts & { template?: string }): Promise<Sandbox>;
+  /** A call of the control plane as no client would make it. */
+  call(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<E2bAnswer>;
+  /** Ends the sandboxes and the node, and deletes its state. */
+  close(): Promise<void>;
+};
+
+/** JSON, or text where it is none; tests look into it without a schema. */
+// biome-ignore lint/suspicious/noExplicitAny: assertions say what it holds.
+type Body = any;
+
+export type E2bAnswer = { status: number; headers: Headers; body: Body };
+
+/** A fresh node with the image of the template `base`. Its environment variables are set in this process too. */
+export async function startE2bNode(): Promise<E2bNode> {
+  const stateDir = mkdtempSync(join(tmpdir(), 'viv-node-'));
+  linkE2bImages(stateDir);
+  const node = await startTestNode({ image: false, stateDir });
+  const connection = { apiKey: e2bKey(node.key), apiUrl: node.url, sandboxUrl: node.url };
+  const env = {
+    E2B_API_KEY: connection.apiKey,
+    E2B_API_URL: connection.apiUrl,
+    E2B_SANDBOX_URL: connection.sandboxUrl,
+  };
+  Object.assign(process.env, env);
+  return {
+    node,
+    connection,
+    env,
+    create: async ({ template = 'base', ...options } = {}) =>
+      await Sandbox.create(template, { ...connection, ...options }),
+    call: async (method, path, body, headers = {}) => await call(connection, method, path, body, headers),
+    close: () => node.purge(),
+  };
+}
+
+/** The form of a node's key that E2B clients accept: the same secret with their prefix. */
+export function e2bKey(key: string): string {
+  return key.replace(/^viv_/, 'e2b_');
+}
+
+async function call(
+  { apiKey, apiUrl }: E2bConnection,
+  method: string,
+  path: string,
+  body: unknown,
+  extra: Record<string, string>,
+): Promise<E2bAnswer> {
+  const init: RequestInit = { method, headers: { 'x-api-key': apiKey, ...extra } };
+  if (body !== undefined) {
+    init.headers = { 'content-type': 'application/json', ...init.headers };
+    init.body = JSON.stringify(body);
+  }
+  const response = await fetch(`${apiUrl}${path}`, init);
+  const text = await response.text();
+  return { status: response.status, headers: response.headers, body: parsed(text) };
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text;
+  }
+}
