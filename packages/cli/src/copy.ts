@@ -1,10 +1,10 @@
 import { createReadStream, createWriteStream } from 'node:fs';
-import { lstat, mkdir, rename, rm, stat } from 'node:fs/promises';
+import { lstat, rename, rm, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { type Entry, type Sandbox, VivError } from '@vivarium/sdk';
-import { packTree, unpackTree } from '@vivarium/sdk/node';
+import { makeDirectory, packTree, unpackTree } from '@vivarium/sdk/node';
 import { bad } from './complaint.ts';
 import { lastComponent } from './copy-side.ts';
 
@@ -103,7 +103,7 @@ async function remoteTarget(sandbox: Sandbox, path: string, name: string, option
 }
 
 async function localTarget(path: string, name: string): Promise<string> {
-  if (path.endsWith('/')) await mkdir(path, { recursive: true });
+  if (path.endsWith('/')) makeDirectory(path);
   const info = await stat(path).catch(() => undefined);
   return info?.isDirectory() ? join(path, name) : path;
 }

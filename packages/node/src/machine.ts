@@ -1,7 +1,8 @@
-import { accessSync, constants, existsSync, mkdirSync, statfsSync, writeFileSync } from 'node:fs';
+import { accessSync, constants, existsSync, statfsSync, writeFileSync } from 'node:fs';
 import { release } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { type Capability, VivError } from '@vivarium/protocol';
+import { makeDirectory } from '@vivarium/protocol/make-directory.ts';
 import { type NodePaths, ROOT, VIV_INIT } from './paths.ts';
 
 const SETUP = join(ROOT, 'scripts/setup.sh');
@@ -60,7 +61,7 @@ export function requireMachine(): void {
 /** Makes the state directory, checks that it can be written and that its disk is not full already. */
 export function requireStateDir(paths: NodePaths): void {
   try {
-    mkdirSync(paths.stateDir, { recursive: true, mode: 0o700 });
+    makeDirectory(paths.stateDir, 0o700);
     accessSync(paths.stateDir, constants.W_OK | constants.X_OK);
     writeFileSync(paths.marker, 'This directory belongs to a Vivarium node; `viv down --purge` deletes it.\n');
   } catch (cause) {

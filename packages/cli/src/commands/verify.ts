@@ -1,9 +1,9 @@
-import { mkdir, writeFile } from 'node:fs/promises';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { FileTree, shortDigest } from '@vivarium/eval';
 import type { Sandbox, Verification, VerifyRequest, Vivarium } from '@vivarium/sdk';
 import { VivError } from '@vivarium/sdk';
-import { unpackTree } from '@vivarium/sdk/node';
+import { makeDirectory, unpackTree } from '@vivarium/sdk/node';
 import { type Command, Option } from 'commander';
 import type { ConnectionOptions } from '../connection.ts';
 import { note, print, printJson, style, visible } from '../console.ts';
@@ -118,7 +118,7 @@ async function graderOf(viv: Vivarium, tests: string): Promise<string> {
 }
 
 async function saveLogs(box: Sandbox, directory: string): Promise<void> {
-  await mkdir(directory, { recursive: true });
+  makeDirectory(directory);
   await unpackTree(await box.files.download('/logs/verifier', { user: '0:0' }), directory);
   for await (const { id, label } of box.execs()) {
     if (label !== 'verifier') continue;

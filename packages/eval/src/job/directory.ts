@@ -1,5 +1,6 @@
 import { appendFileSync, existsSync, mkdirSync, readdirSync, statSync } from 'node:fs';
 import { join, resolve } from 'node:path';
+import { makeDirectory } from '@vivarium/protocol/make-directory.ts';
 import { VivError } from '@vivarium/sdk';
 import type { TrialResult } from '../trial/result.ts';
 import type { JobConfig } from './config.ts';
@@ -18,12 +19,14 @@ export class JobDirectory {
   /** A new one; `job_exists` when the name is taken by a job. */
   static create(jobsDir: string, name: string): JobDirectory {
     const directory = new JobDirectory(join(jobsDir, name));
-    mkdirSync(resolve(jobsDir), { recursive: true });
     try {
+      makeDirectory(jobsDir);
       mkdirSync(directory.path);
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== 'EEXIST')
-        throw new VivError('invalid_argument', `can't make ${directory.path}: ${(error as Error).message}`);
+        throw new VivError('invalid_argument', `can't make ${directory.path}: ${(error as Error).message}`, {
+          hint: 'Choose a directory that can be made, with -o (`jobsDir`).',
+        });
       throw new VivError('job_exists', `there is already a job ${directory.path}`);
     }
     return directory;

@@ -1,5 +1,6 @@
 import { constants, lstat, mkdir, open, rm, symlink } from 'node:fs/promises';
 import { join } from 'node:path';
+import { makeDirectory } from '@vivarium/protocol/make-directory.ts';
 import { VivError } from '@vivarium/protocol/viv-error.ts';
 import tar from 'tar-stream';
 import { type ByteStream, iterate } from '../bytes.ts';
@@ -15,7 +16,7 @@ export async function unpackTree(
   onProgress: (progress: TreeProgress) => void = () => {},
 ): Promise<TreeProgress> {
   const progress = { entries: 0, bytes: 0 };
-  await mkdir(target, { recursive: true });
+  makeDirectory(target);
   const tree = { target, realDirectories: new Set<string>() };
   await eachEntry(archive, async (entry) => {
     const name = checkedName(entry.header.name);
