@@ -20,6 +20,6 @@ test('parents are made, with the mode; what is there already is fine, also by wa
 test('a directory that can not be made is an error, not an endless try', () => {
   assert.throws(() => makeDirectory('/proc/no/such'), { code: 'ENOENT' });
   writeFileSync(join(scratch, 'file'), '');
-  assert.throws(() => makeDirectory(join(scratch, 'file/x')), { code: 'ENOTDIR' });
+  assert.throws(() => makeDirectory(join(scratch, 'file/x')), { code: 'EEXIST', path: join(scratch, 'file') });
   assert.throws(() => makeDirectory(join(scratch, 'file')), { code: 'EEXIST' });
 });
