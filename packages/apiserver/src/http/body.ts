@@ -9,7 +9,7 @@ export async function readJson(req: IncomingMessage, maxBytes: number, timeoutMs
   if (declared > maxBytes) throw tooLarge(maxBytes);
   if (req.headers['content-encoding'] !== undefined)
     throw new VivError('invalid_argument', 'content-encoding: send the body as it is');
-  const body = await readAll(req, maxBytes, timeoutMs);
+  const body = await readBody(req, maxBytes, timeoutMs);
   if (body.length === 0) return {};
   if (!isUtf8(body)) throw new VivError('malformed_json', 'the body is not UTF-8');
   return parseJson(body.toString('utf8'));
@@ -33,7 +33,8 @@ function reason(error: Error): string {
     .replace(/ in JSON at position .*$/s, '');
 }
 
-function readAll(req: IncomingMessage, maxBytes: number, timeoutMs: number): Promise<Buffer> {
+/** Reads a whole body into memory. Throws `payload_too_large`, `request_timeout`, `connection_lost`. */
+export function readBody(req: IncomingMessage, maxBytes: number, timeoutMs: number): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = [];
     let length = 0;
@@ -60,5 +61,5 @@ function readAll(req: IncomingMessage, maxBytes: number, timeoutMs: number): Pro
 }
 
 function tooLarge(maxBytes: number): VivError {
-  return new VivError('payload_too_large', `the JSON body is larger than ${maxBytes} bytes`, { details: { maxBytes } });
+  return new VivError('payload_too_large', `the body is larger than ${maxBytes} bytes`, { details: { maxBytes } });
 }
