@@ -5,6 +5,8 @@ import type { Edge } from '@vivarium/edge/edge.ts';
 import { VivError } from '@vivarium/protocol';
 import type { Logger } from 'pino';
 import type { KeyStore } from './auth/key-store.ts';
+import type { E2bStore } from './e2b/store.ts';
+import { E2bSurface } from './e2b/surface.ts';
 import { Gateway } from './gateway/gateway.ts';
 import { gatewayTarget } from './gateway/target.ts';
 import { allowOrigins } from './http/cors.ts';
@@ -40,6 +42,8 @@ export type ApiServerOptions = {
   pingMs?: number;
   /** close() lets requests finish for this long. Default 10,000 ms. */
   graceMs?: number;
+  /** The E2B surface: its store, and a directory for uploads. Default: there is none. */
+  e2b?: { store: E2bStore; directory: string };
   log: Logger;
 };
 
@@ -62,6 +66,7 @@ export async function createApiServer(options: ApiServerOptions): Promise<ApiSer
   };
   const dispatcher = new Dispatcher({ services, handlers: HANDLERS, metrics, log, ...limits });
   const gateway = new Gateway({ edge, keys, metrics, log });
+  const e2b = options.e2b && new E2bSurface({ ...options.e2b, edge, keys, domain, log }, gateway, metrics, limits);
   const mux = new MuxServer({ edge, keys, metrics, log, pingMs: options.pingMs });
   let closing = false;
 
@@ -69,6 +74,8 @@ export async function createApiServer(options: ApiServerOptions): Promise<ApiSer
     req.on('error', ignore);
     try {
       if (closing) throw new VivError('shutting_down', 'the server is stopping');
+      const asked = e2b?.target(req);
+      if (asked) return e2b!.handle(req, res, asked);
       const target = gatewayTarget(req, domain);
       if (target) return void gateway.handle(req, res, target);
     } catch (error) {
@@ -80,6 +87,8 @@ export async function createApiServer(options: ApiServerOptions): Promise<ApiSer
     socket.on('error', ignore);
     try {
       if (closing) throw new VivError('shutting_down', 'the server is stopping');
+      const asked = e2b?.target(req);
+      if (asked) return e2b!.upgrade(req, socket, head, asked);
       const target = gatewayTarget(req, domain);
       if (target) return void gateway.upgrade(req, socket, head, target);
       if (req.url?.split('?')[0] !== '/v1/connect')

@@ -2,6 +2,7 @@ import { mkdirSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { ensureFirstKey } from '@vivarium/apiserver/auth/first-key.ts';
 import { SqliteKeyStore } from '@vivarium/apiserver/auth/sqlite-key-store.ts';
+import { E2bStore } from '@vivarium/apiserver/e2b/store.ts';
 import { createApiServer } from '@vivarium/apiserver/server.ts';
 import { createContainerDriver } from '@vivarium/edge/drivers/container/driver.ts';
 import { openEdge } from '@vivarium/edge/open-edge.ts';
@@ -37,7 +38,10 @@ export async function openNode(options: ServerOptions, log: Logger): Promise<Ope
     const keys = new SqliteKeyStore(paths.keyDatabase);
     opened.push(() => keys.close());
     ensureFirstKey(keys, paths.firstKey);
-    const api = await createApiServer({ edge, keys, host, port, domain: options.domain, log });
+    const store = new E2bStore(paths.e2bDatabase);
+    opened.push(() => store.close());
+    const e2b = { store, directory: paths.e2bDir };
+    const api = await createApiServer({ edge, keys, host, port, domain: options.domain, e2b, log });
     opened.push(() => api.close());
     return {
       url: api.url,

@@ -37,6 +37,10 @@ export function nodePaths(stateDir: string) {
     /** Where it listens, for commands on this machine (sdk/node/local-connection.ts). */
     url: join(state, 'keys/url'),
     keyDatabase: join(state, 'keys/keys.db'),
+    /** What only E2B clients speak of. */
+    e2bDatabase: join(state, 'e2b.db'),
+    /** Uploads for template builds. */
+    e2bDir: join(state, 'e2b'),
     scratchImage: join(state, 'scratch.btrfs'),
   };
 }

@@ -4,7 +4,7 @@ import { dirname } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { createIdSource, isoTime, systemClock, systemRandom } from '@vivarium/core';
 import { type Key, type KeyCreate, type Scope, VivError } from '@vivarium/protocol';
-import { type KeyStore, SECRET_PATTERN } from './key-store.ts';
+import { type KeyStore, nativeSecret, SECRET_PATTERN } from './key-store.ts';
 
 type Row = {
   id: string;
@@ -65,7 +65,7 @@ export class SqliteKeyStore implements KeyStore {
 
   verify(secret: string): Key | undefined {
     if (!SECRET_PATTERN.test(secret)) return undefined;
-    const hash = secretHash(secret);
+    const hash = secretHash(nativeSecret(secret));
     const known = this.#byHash.get(hash.toString('latin1'));
     return known && timingSafeEqual(known.hash, hash) ? known.key : undefined;
   }

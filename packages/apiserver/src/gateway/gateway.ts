@@ -15,38 +15,49 @@ import type { Target } from './target.ts';
 
 export type GatewayOptions = { edge: Edge; keys: KeyStore; metrics: RequestMetrics; log: Logger };
 
+/** Who may come in, and how a refusal looks. */
+export type Door = {
+  /** Throws when the request may not pass. May wake the sandbox. */
+  admit(req: IncomingMessage, target: Target): Admission | Promise<Admission>;
+  fail(req: IncomingMessage, res: ServerResponse, thrown: unknown, target: Target): void;
+};
+
 /** HTTP and WebSocket to ports inside sandboxes, over the guest's own channel: the sandbox needs no network. Bodies stream both ways. */
 export class Gateway {
   readonly #options: GatewayOptions;
+  readonly #door: Door;
 
   constructor(options: GatewayOptions) {
+    const { edge, keys, log } = options;
     this.#options = options;
+    this.#door = {
+      admit: (req, target) => admit(req, target, keys, edge),
+      fail: (req, res, thrown) => sendFailure(req, res, thrown, log),
+    };
   }
 
-  async handle(req: IncomingMessage, res: ServerResponse, target: Target): Promise<void> {
-    const { edge, keys, metrics, log } = this.#options;
+  async handle(req: IncomingMessage, res: ServerResponse, target: Target, door = this.#door): Promise<void> {
     try {
-      const admission = admit(req, target, keys, edge);
+      const admission = await door.admit(req, target);
       if (needsSlash(req, target))
         return void res.writeHead(308, { location: withSlash(req.url!), 'content-length': 0 }).end();
-      metrics.gateway.inc({ kind: 'http' });
+      this.#options.metrics.gateway.inc({ kind: 'http' });
       const inner = await this.#connect(target, res);
-      forward(req, res, target, admission, inner, log);
+      forward(req, res, target, admission, inner, door);
     } catch (error) {
-      sendFailure(req, res, error, log);
+      door.fail(req, res, error, target);
     }
   }
 
-  async upgrade(req: IncomingMessage, socket: Duplex, head: Buffer, target: Target): Promise<void> {
-    const { edge, keys, metrics, log } = this.#options;
+  async upgrade(req: IncomingMessage, socket: Duplex, head: Buffer, target: Target, door = this.#door): Promise<void> {
     const res = responseOn(req, socket);
     try {
-      const admission = admit(req, target, keys, edge);
-      metrics.gateway.inc({ kind: 'websocket' });
+      const admission = await door.admit(req, target);
+      this.#options.metrics.gateway.inc({ kind: 'websocket' });
       const inner = await this.#connect(target, res);
-      tunnel(req, res, socket, head, target, admission, inner, log);
+      tunnel(req, res, socket, head, target, admission, inner, door);
     } catch (error) {
-      sendFailure(req, res, error, log);
+      door.fail(req, res, error, target);
     }
   }
 
@@ -68,11 +79,11 @@ function forward(
   target: Target,
   admission: Admission,
   inner: Duplex,
-  log: Logger,
+  door: Door,
 ): void {
   const upstream = begin(req, target, inner, false);
-  upstream.on('response', (answer) => relay(answer, res, target, admission, log));
-  whenUnanswered(upstream, (cause) => sendFailure(req, res, closed(target, cause), log));
+  upstream.on('response', (answer) => relay(answer, res, target, admission, door));
+  whenUnanswered(upstream, (cause) => door.fail(req, res, closed(target, cause), target));
   res.on('close', () => inner.destroy());
   askForBody(req, res);
   if (hasBody(req)) pipeline(req, upstream, () => {});
@@ -88,7 +99,7 @@ function tunnel(
   target: Target,
   admission: Admission,
   inner: Duplex,
-  log: Logger,
+  door: Door,
 ): void {
   const upstream = begin(req, target, inner, true);
   socket.on('close', () => inner.destroy());
@@ -104,8 +115,8 @@ function tunnel(
     pipeline(socket, stream, () => stream.destroy());
     pipeline(stream, socket, () => socket.destroy());
   });
-  upstream.on('response', (answer) => relay(answer, res, target, admission, log));
-  whenUnanswered(upstream, (cause) => sendFailure(req, res, closed(target, cause), log));
+  upstream.on('response', (answer) => relay(answer, res, target, admission, door));
+  whenUnanswered(upstream, (cause) => door.fail(req, res, closed(target, cause), target));
   upstream.end();
 }
 
@@ -131,7 +142,7 @@ function whenUnanswered(upstream: ClientRequest, fail: (cause?: Error) => void):
 }
 
 /** The program inside is not trusted: what can't be passed on (a status of 42, control characters) must end its own request and nothing else. */
-function relay(answer: IncomingMessage, res: ServerResponse, target: Target, admission: Admission, log: Logger): void {
+function relay(answer: IncomingMessage, res: ServerResponse, target: Target, admission: Admission, door: Door): void {
   answer.on('error', () => {});
   if (res.destroyed) return void answer.destroy();
   try {
@@ -139,12 +150,8 @@ function relay(answer: IncomingMessage, res: ServerResponse, target: Target, adm
     res.writeHead(answer.statusCode ?? 502, reason, responseHeaders(answer, admission.setCookie, false));
   } catch (cause) {
     answer.destroy();
-    return sendFailure(
-      answer,
-      res,
-      new VivError('port_closed', `port ${target.port} inside gave an answer that is no HTTP`, { cause }),
-      log,
-    );
+    const failure = new VivError('port_closed', `port ${target.port} inside gave an answer that is no HTTP`, { cause });
+    return door.fail(answer, res, failure, target);
   }
   // An event stream may stay silent for long: its headers must not wait for the first event.
   res.flushHeaders();

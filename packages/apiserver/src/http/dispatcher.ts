@@ -11,6 +11,7 @@ import { readJson } from './body.ts';
 import type { AllHandlers, Call, Services } from './call.ts';
 import { askForBody } from './expect.ts';
 import { sendFailure } from './failure.ts';
+import { goneSignal } from './gone-signal.ts';
 import { idempotencyOf, ownerOf } from './identity.ts';
 import { check } from './issues.ts';
 import { parseQuery } from './query.ts';
@@ -161,17 +162,4 @@ function noRoute(req: IncomingMessage, path: string, allowed: string[]): VivErro
       ? `${shown} has no ${req.method}; it has ${allowed.join(', ')}`
       : `nothing is at ${req.method} ${shown}`;
   return new VivError('route_not_found', message, { details: { allowed } });
-}
-
-const signals = new WeakMap<ServerResponse, AbortSignal>();
-
-function goneSignal(res: ServerResponse): AbortSignal {
-  const known = signals.get(res);
-  if (known) return known;
-  const controller = new AbortController();
-  res.once('close', () => {
-    if (!res.writableFinished) controller.abort();
-  });
-  signals.set(res, controller.signal);
-  return controller.signal;
 }

@@ -10,17 +10,30 @@ import { drain } from './drain.ts';
  */
 export function sendFailure(req: IncomingMessage, res: ServerResponse, thrown: unknown, log: Logger): void {
   const error = presentable(thrown, log, { method: req.method, path: req.url?.split('?')[0] });
+  const headers: Record<string, string> = {};
+  if (error.status === 401) headers['www-authenticate'] = 'Bearer realm="vivarium"';
+  if (error.code === 'too_many_requests' || error.code === 'shutting_down') headers['retry-after'] = '1';
+  sendRefusal(req, res, error.status < 400 ? 500 : error.status, error.toBody(), headers);
+}
+
+/** Any JSON body in place of an answer, so that a client that still sends gets to read it. */
+export function sendRefusal(
+  req: IncomingMessage,
+  res: ServerResponse,
+  status: number,
+  value: object,
+  headers: Record<string, string> = {},
+): void {
   if (res.writableEnded) return;
   if (res.headersSent || res.destroyed) {
     res.destroy();
     return;
   }
-  const body = JSON.stringify(error.toBody());
-  res.statusCode = error.status < 400 ? 500 : error.status;
+  const body = JSON.stringify(value);
+  res.statusCode = status;
   res.setHeader('content-type', 'application/json');
   res.setHeader('content-length', Buffer.byteLength(body));
-  if (error.status === 401) res.setHeader('www-authenticate', 'Bearer realm="vivarium"');
-  if (error.code === 'too_many_requests' || error.code === 'shutting_down') res.setHeader('retry-after', '1');
+  for (const [name, header] of Object.entries(headers)) res.setHeader(name, header);
   if (req.complete) {
     res.end(body);
     return;

@@ -1,18 +1,17 @@
-import type { Route, RouteId } from '@vivarium/protocol/routes.ts';
-
-type Node = { fixed: Map<string, Node>; parameter?: { name: string; node: Node }; routes: Map<string, RouteId> };
-export type Match = { id: RouteId; params: Record<string, string> } | { id: undefined; allowed: string[] };
+/** Fixed segments, at most one parameter, and what is at this path by method. */
+type Node<Id> = { fixed: Map<string, Node<Id>>; parameter?: { name: string; node: Node<Id> }; routes: Map<string, Id> };
+export type Match<Id> = { id: Id; params: Record<string, string> } | { id: undefined; allowed: string[] };
 
 /** Finds the operation of a method and path. Fixed segments win over parameters; parameters come as they are written (not decoded). */
-export class Router {
-  readonly #root = emptyNode();
+export class Router<Id extends string> {
+  readonly #root = emptyNode<Id>();
 
-  constructor(table: Record<string, Route>) {
-    for (const [id, route] of Object.entries(table)) this.#add(id as RouteId, route);
+  constructor(table: Record<Id, { method: string; path: string }>) {
+    for (const [id, route] of Object.entries<{ method: string; path: string }>(table)) this.#add(id as Id, route);
   }
 
   /** `allowed`: the methods the path has, when it hasn't this one; empty when nothing has this path. */
-  match(method: string, path: string): Match {
+  match(method: string, path: string): Match<Id> {
     const params: Record<string, string> = {};
     let node = this.#root;
     for (const segment of path.split('/')) {
@@ -30,16 +29,16 @@ export class Router {
     return id ? { id, params } : { id: undefined, allowed: [...node.routes.keys()] };
   }
 
-  #add(id: RouteId, route: Route): void {
+  #add(id: Id, route: { method: string; path: string }): void {
     let node = this.#root;
     for (const segment of route.path.split('/')) {
       const name = /^\{(.+)\}$/.exec(segment)?.[1];
       if (name === undefined) {
-        const next = node.fixed.get(segment) ?? emptyNode();
+        const next = node.fixed.get(segment) ?? emptyNode<Id>();
         node.fixed.set(segment, next);
         node = next;
       } else {
-        node.parameter ??= { name, node: emptyNode() };
+        node.parameter ??= { name, node: emptyNode<Id>() };
         if (node.parameter.name !== name)
           throw new Error(`${route.path}: this segment is called ${node.parameter.name} elsewhere`);
         node = node.parameter.node;
@@ -50,6 +49,6 @@ export class Router {
   }
 }
 
-function emptyNode(): Node {
+function emptyNode<Id>(): Node<Id> {
   return { fixed: new Map(), routes: new Map() };
 }

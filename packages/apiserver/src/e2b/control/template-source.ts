@@ -1,0 +1,27 @@
+import { ImageName, VivError } from '@vivarium/protocol';
+import type { E2bContext } from '../context.ts';
+
+/** What a sandbox is made from. */
+export type TemplateSource = {
+  /** As clients shall read it. */
+  templateID: string;
+  alias: string | null;
+  image: string;
+};
+
+/** Templates that come with the node, by the family of their images: the newest version counts. */
+const BUILTIN: Record<string, string> = { base: 'e2b/base', 'code-interpreter-v1': 'e2b/code-interpreter' };
+
+/** A template by id, name, alias or tag; a snapshot by id; or an image of the node by its name. Throws `image_not_found`. */
+export function findTemplate({ edge }: E2bContext, name: string): TemplateSource {
+  const family = Object.hasOwn(BUILTIN, name) ? BUILTIN[name] : undefined;
+  if (family !== undefined) {
+    const image = edge.images
+      .list({ limit: 1000 })
+      .items.filter((one) => one.name.startsWith(`${family}@`))
+      .sort((a, b) => b.name.localeCompare(a.name, 'en', { numeric: true }))[0];
+    if (image) return { templateID: name, alias: name, image: image.name };
+  }
+  if (ImageName.safeParse(name).success) return { templateID: name, alias: null, image: edge.images.get(name).name };
+  throw new VivError('image_not_found', `template '${name.slice(0, 200)}' not found`);
+}

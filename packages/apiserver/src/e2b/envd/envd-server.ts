@@ -1,0 +1,60 @@
+import { timingSafeEqual } from 'node:crypto';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { type Sandbox, VivError } from '@vivarium/protocol';
+import { goneSignal } from '../../http/gone-signal.ts';
+import type { E2bContext } from '../context.ts';
+import { factsOf } from '../control/sandbox-view.ts';
+import { sendE2bFailure, sendUnreachable } from '../error.ts';
+import { awake } from '../wake.ts';
+import type { EnvdCall } from './envd-call.ts';
+import { HTTP_METHODS } from './methods.ts';
+
+/** What answers on port 49983 of every sandbox: nothing of ours runs inside, so it is answered here. */
+export class EnvdServer {
+  readonly #context: E2bContext;
+
+  constructor(context: E2bContext) {
+    this.#context = context;
+  }
+
+  async handle(req: IncomingMessage, res: ServerResponse, id: string): Promise<void> {
+    const { log, edge } = this.#context;
+    try {
+      const sandbox = await awake(this.#context, id);
+      if (!sandbox) return sendUnreachable(req, res, id);
+      const path = (req.url ?? '/').split('?', 1)[0]!;
+      const http = HTTP_METHODS[`${req.method} ${path}`];
+      if (!http) throw new VivError('route_not_found', `nothing is at ${req.method} ${path.slice(0, 200)}`);
+      const token = edge.sandboxes.token(id);
+      if (http.admit) http.admit(req, token);
+      else this.#admit(req, sandbox, token);
+      await http.run(this.#call(req, res, sandbox));
+    } catch (error) {
+      sendE2bFailure(req, res, error, log);
+    }
+  }
+
+  #admit(req: IncomingMessage, sandbox: Sandbox, token: string): void {
+    if (!factsOf(this.#context, sandbox).secure) return;
+    const given = req.headers['x-access-token'];
+    if (typeof given === 'string' && same(given, token)) return;
+    throw new VivError('unauthenticated', 'the header X-Access-Token does not hold the access token of this sandbox');
+  }
+
+  #call(req: IncomingMessage, res: ServerResponse, sandbox: Sandbox): EnvdCall {
+    const user = userOf(req) ?? factsOf(this.#context, sandbox).user;
+    return { context: this.#context, sandbox: sandbox.id, user, req, res, signal: goneSignal(res) };
+  }
+}
+
+/** `Authorization: Basic base64("user:")`, or the query `username`. */
+function userOf(req: IncomingMessage): string | undefined {
+  const basic = /^basic\s+(\S+)$/i.exec(req.headers.authorization ?? '')?.[1];
+  if (basic !== undefined) return Buffer.from(basic, 'base64').toString('utf8').split(':', 1)[0] || undefined;
+  return new URLSearchParams(req.url?.split('?')[1] ?? '').get('username') || undefined;
+}
+
+function same(given: string, token: string): boolean {
+  const [a, b] = [Buffer.from(given), Buffer.from(token)];
+  return a.length === b.length && timingSafeEqual(a, b);
+}

@@ -1,0 +1,17 @@
+import type { IncomingMessage } from 'node:http';
+import type { EnvdCall, RpcTable } from './envd-call.ts';
+
+/** A plain HTTP request to envd. */
+export type EnvdHttp = {
+  /** In place of the check of `X-Access-Token`: throws `unauthenticated`. The token is the sandbox's. */
+  admit?(req: IncomingMessage, token: string): void;
+  run(call: EnvdCall): Promise<void> | void;
+};
+
+/** Connect RPC methods by path. */
+export const RPC_METHODS: RpcTable = {};
+
+/** By method and path, such as `GET /files`. */
+export const HTTP_METHODS: Readonly<Record<string, EnvdHttp>> = {
+  'GET /health': { admit: () => {}, run: ({ res }) => void res.writeHead(204).end() },
+};

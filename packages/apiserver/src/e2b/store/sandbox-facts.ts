@@ -1,0 +1,60 @@
+import type { DatabaseSync, StatementSync } from 'node:sqlite';
+import type { E2bNetwork, E2bVolumeMount } from '@vivarium/protocol/e2b/control.ts';
+
+/** What only E2B clients speak of, about one sandbox. */
+export type SandboxFacts = {
+  /** As the client asked for it. */
+  templateID: string;
+  alias: string | null;
+  /** False: envd calls need no access token (older clients' default). */
+  secure: boolean;
+  network: E2bNetwork | null;
+  allowInternetAccess: boolean | null;
+  volumeMounts: E2bVolumeMount[];
+  /** Who calls act as that name nobody. */
+  user: string;
+};
+
+/** A native sandbox as E2B clients see it: its template is its image, and its token is needed for everything. */
+export function nativeFacts(image: string): SandboxFacts {
+  return {
+    templateID: image,
+    alias: null,
+    secure: true,
+    network: null,
+    allowInternetAccess: null,
+    volumeMounts: [],
+    user: 'user',
+  };
+}
+
+/** Facts by sandbox, a row each. */
+export class SandboxFactsTable {
+  readonly #get: StatementSync;
+  readonly #put: StatementSync;
+  readonly #remove: StatementSync;
+  readonly #ids: StatementSync;
+
+  constructor(database: DatabaseSync) {
+    database.exec('CREATE TABLE IF NOT EXISTS sandbox_facts (id TEXT PRIMARY KEY, facts TEXT NOT NULL) STRICT');
+    this.#get = database.prepare('SELECT facts FROM sandbox_facts WHERE id = ?');
+    this.#put = database.prepare('INSERT OR REPLACE INTO sandbox_facts (id, facts) VALUES (?, ?)');
+    this.#remove = database.prepare('DELETE FROM sandbox_facts WHERE id = ?');
+    this.#ids = database.prepare('SELECT id FROM sandbox_facts');
+  }
+
+  /** Undefined: it was not made over this surface. */
+  get(id: string): SandboxFacts | undefined {
+    const row = this.#get.get(id) as { facts: string } | undefined;
+    return row && (JSON.parse(row.facts) as SandboxFacts);
+  }
+
+  put(id: string, facts: SandboxFacts): void {
+    this.#put.run(id, JSON.stringify(facts));
+  }
+
+  /** Forgets those that the node has forgotten. */
+  prune(known: (id: string) => boolean): void {
+    for (const { id } of this.#ids.all() as { id: string }[]) if (!known(id)) this.#remove.run(id);
+  }
+}
