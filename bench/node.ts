@@ -4,6 +4,7 @@
  */
 import { parseArgs } from 'node:util';
 import { type Bars, report } from './bars.ts';
+import { ForeignCpu } from './node/foreign-cpu.ts';
 import { initSize } from './node/init-size.ts';
 import { churn, createLatency, execLatency } from './node/latency.ts';
 import { leaks } from './node/leaks.ts';
@@ -65,9 +66,10 @@ const sectionsOf = (bed: Testbed): Record<string, Section> => ({
   throughput: () => throughput(bed),
   restart: () => restart(bed),
   leaks: () => leaks(bed, Number(flags.cycles)),
-  live: () => liveSandboxes(bed, Number(flags.live)),
+  live: () => liveSandboxes(bed, Number(flags.live), foreign),
 });
 
+const foreign = new ForeignCpu();
 const bed = await openTestbed(flags['state-dir']);
 let measured: Measured;
 try {
