@@ -75,6 +75,13 @@ export function sendE2bFailure(req: IncomingMessage, res: ServerResponse, thrown
   sendRefusal(req, res, code, { code, message: error.message }, headers);
 }
 
+/** Turns down a unary RPC, or a stream before its first frame. */
+export function sendRpcRefusal(req: IncomingMessage, res: ServerResponse, thrown: unknown, log: Logger): void {
+  const error = presentable(thrown, log, { method: req.method, path: req.url?.split('?')[0] });
+  const { status, code, message } = rpcFailure(error);
+  sendRefusal(req, res, status, { code, message });
+}
+
 /** What stands for a sandbox that is dead, paused or was never there; clients read the status. */
 export function sendUnreachable(req: IncomingMessage, res: ServerResponse, sandboxId: string): void {
   sendRefusal(req, res, 502, { sandboxId, message: 'The sandbox was not found', code: 502 });

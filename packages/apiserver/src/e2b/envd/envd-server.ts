@@ -4,10 +4,11 @@ import { type Sandbox, VivError } from '@vivarium/protocol';
 import { goneSignal } from '../../http/gone-signal.ts';
 import type { E2bContext } from '../context.ts';
 import { factsOf } from '../control/sandbox-view.ts';
-import { sendE2bFailure, sendUnreachable } from '../error.ts';
+import { sendE2bFailure, sendRpcRefusal, sendUnreachable } from '../error.ts';
 import { awake } from '../wake.ts';
 import type { EnvdCall } from './envd-call.ts';
-import { HTTP_METHODS } from './methods.ts';
+import { type EnvdHttp, HTTP_METHODS, RPC_METHODS } from './methods.ts';
+import { serveRpc } from './rpc.ts';
 
 /** What answers on port 49983 of every sandbox: nothing of ours runs inside, so it is answered here. */
 export class EnvdServer {
@@ -18,24 +19,26 @@ export class EnvdServer {
   }
 
   async handle(req: IncomingMessage, res: ServerResponse, id: string): Promise<void> {
-    const { log, edge } = this.#context;
+    const path = (req.url ?? '/').split('?', 1)[0]!;
+    const http = HTTP_METHODS[`${req.method === 'HEAD' ? 'GET' : req.method} ${path}`];
     try {
       const sandbox = await awake(this.#context, id);
       if (!sandbox) return sendUnreachable(req, res, id);
-      const path = (req.url ?? '/').split('?', 1)[0]!;
-      const http = HTTP_METHODS[`${req.method} ${path}`];
-      if (!http) throw new VivError('route_not_found', `nothing is at ${req.method} ${path.slice(0, 200)}`);
-      const token = edge.sandboxes.token(id);
-      if (http.admit) http.admit(req, token);
-      else this.#admit(req, sandbox, token);
-      await http.run(this.#call(req, res, sandbox));
+      this.#admit(req, sandbox, http);
+      const call = this.#call(req, res, sandbox);
+      if (http) await http.run(call);
+      else await serveRpc(RPC_METHODS, call, path);
     } catch (error) {
-      sendE2bFailure(req, res, error, log);
+      if (http) sendE2bFailure(req, res, error, this.#context.log);
+      else sendRpcRefusal(req, res, error, this.#context.log);
     }
   }
 
-  #admit(req: IncomingMessage, sandbox: Sandbox, token: string): void {
+  /** Throws `unauthenticated`. */
+  #admit(req: IncomingMessage, sandbox: Sandbox, http: EnvdHttp | undefined): void {
     if (!factsOf(this.#context, sandbox).secure) return;
+    const token = this.#context.edge.sandboxes.token(sandbox.id);
+    if (http?.admit) return http.admit(req, token);
     const given = req.headers['x-access-token'];
     if (typeof given === 'string' && same(given, token)) return;
     throw new VivError('unauthenticated', 'the header X-Access-Token does not hold the access token of this sandbox');

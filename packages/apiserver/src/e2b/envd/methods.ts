@@ -3,7 +3,7 @@ import type { EnvdCall, RpcTable } from './envd-call.ts';
 
 /** A plain HTTP request to envd. */
 export type EnvdHttp = {
-  /** In place of the check of `X-Access-Token`: throws `unauthenticated`. The token is the sandbox's. */
+  /** In place of the check of `X-Access-Token`, for secure sandboxes: throws `unauthenticated`. The token is the sandbox's. */
   admit?(req: IncomingMessage, token: string): void;
   run(call: EnvdCall): Promise<void> | void;
 };
