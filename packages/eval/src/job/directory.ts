@@ -1,7 +1,7 @@
 import { appendFileSync, existsSync, mkdirSync, readdirSync, statSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { makeDirectory } from '@vivarium/protocol/make-directory.ts';
 import { VivError } from '@vivarium/sdk';
+import { makeDirectory } from '@vivarium/sdk/node';
 import type { TrialResult } from '../trial/result.ts';
 import type { JobConfig } from './config.ts';
 import { readJson, writeJson } from './json-file.ts';
