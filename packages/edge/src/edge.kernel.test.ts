@@ -328,7 +328,7 @@ if (inMountNamespace(import.meta.filename)) {
 
   test('a fork has the files and not the processes, and goes its own way', async () => {
     await write('/root/shared', 'before');
-    const [fork] = await edge.sandboxes.fork(id, 1, undefined, owner);
+    const [fork] = await edge.sandboxes.fork(id, { count: 1 }, owner);
     await sh('echo changed > /root/shared');
     assert.equal((await sh('cat /root/shared', {}, fork!.id)).out, 'before');
     await edge.sandboxes.kill(fork!.id);

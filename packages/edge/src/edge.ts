@@ -8,6 +8,7 @@ import type {
   Exec,
   ExecResult,
   ExecStart,
+  ForkRequest,
   Image,
   ImageImport,
   JournalRecord,
@@ -17,6 +18,7 @@ import type {
   Outcome,
   PackReport,
   PackRequest,
+  PauseRequestInput,
   ProcessInfo,
   Progress,
   PruneReport,
@@ -50,19 +52,35 @@ export type Idempotency = { key: string; requestHash: string };
 export type PageRequest = { limit: number; cursor?: string | undefined };
 export type PageOf<T> = { items: T[]; nextCursor: string | null };
 
+/** All that is given must match. */
+export type SandboxFilter = {
+  labels?: Record<string, string>;
+  metadata?: Record<string, string>;
+  states?: SandboxState[];
+  /** Names of images: one must match. */
+  images?: string[];
+  lease?: string;
+  owner?: string;
+  /** Began to run after this time. */
+  startedAfterMs?: number;
+  /** Of their creation. Default `desc`: newest first. */
+  order?: 'asc' | 'desc';
+};
+
 export interface SandboxService {
   /** Resolves when the sandbox runs. The same idempotency key returns the first result; another request with it is `idempotency_mismatch`. */
   create(request: SandboxCreate, owner: Owner, idempotency?: Idempotency): Promise<Sandbox>;
   get(id: string): Sandbox;
-  list(
-    filter: { labels?: Record<string, string>; states?: SandboxState[]; lease?: string; owner?: string },
-    page: PageRequest,
-  ): PageOf<Sandbox>;
+  /** A cursor stays right while sandboxes come and go: the next page begins where the last one ended. */
+  list(filter: SandboxFilter, page: PageRequest): PageOf<Sandbox>;
   update(id: string, change: SandboxUpdate): Sandbox;
   /** Idempotent: killing an ended sandbox answers with it; an unknown id is `sandbox_not_found`. */
   kill(id: string): Promise<Sandbox>;
-  pause(id: string): Promise<Sandbox>;
+  /** See PauseRequest. A frozen one can be asked to give up its memory later; one that has none stays without. */
+  pause(id: string, options?: PauseRequestInput): Promise<Sandbox>;
   resume(id: string): Promise<Sandbox>;
+  /** At once when it runs. A paused one with `autoResume` is resumed, once for all that wait; any other is `sandbox_paused`. */
+  wake(id: string): Promise<Sandbox>;
   /** Mounts a directory of an image of one layer, read-only, on a directory of a running sandbox. */
   mount(id: string, request: MountRequest): Promise<void>;
   unmount(id: string, at: string): Promise<void>;
@@ -71,16 +89,12 @@ export interface SandboxService {
   /** Resolves when the sandbox is in one of the states, or after waitMs with what it is then. */
   wait(id: string, states: SandboxState[], waitMs: number): Promise<Sandbox>;
   stats(id: string): Promise<Stats>;
+  /** What was measured of it between two times (inclusive), oldest first: a sample every few seconds, of a bounded time back. */
+  statsHistory(id: string, fromMs: number, toMs: number): Promise<Stats[]>;
   processes(id: string): Promise<ProcessInfo[]>;
   changes(id: string): AsyncIterable<Change>;
   /** All or none. The same idempotency key returns the first forks. */
-  fork(
-    id: string,
-    count: number,
-    labels: Record<string, string> | undefined,
-    owner: Owner,
-    idempotency?: Idempotency,
-  ): Promise<Sandbox[]>;
+  fork(id: string, request: ForkRequest, owner: Owner, idempotency?: Idempotency): Promise<Sandbox[]>;
   snapshot(id: string, image: string, labels?: Record<string, string>): Promise<Image>;
   /** What it changed, as a layer and an image; see PackRequest. The same idempotency key returns the first report. */
   pack(id: string, request: PackRequest, owner: Owner, idempotency?: Idempotency): Promise<PackReport>;
@@ -111,6 +125,8 @@ export interface ExecService {
   /** With the output that was kept; waits up to waitMs for the end. */
   result(sandbox: string, exec: string, waitMs: number, room?: Room): Promise<ExecResult>;
   list(sandbox: string, page: PageRequest): Promise<PageOf<Exec>>;
+  /** Those that have not ended, oldest first. Costs no look into the journal. */
+  running(sandbox: string): Exec[];
   signal(sandbox: string, exec: string, request: SignalRequest): Promise<void>;
   resize(sandbox: string, exec: string, size: WinSize): Promise<void>;
   /** Ends the command and all it started; outcome `canceled`. */

@@ -10,6 +10,12 @@ export const Labels = z
   .refine((labels) => Object.keys(labels).length <= 64, 'at most 64 labels');
 export type Labels = z.infer<typeof Labels>;
 
+/** What a client wants to remember with a sandbox: any strings, also to find it by. */
+export const Metadata = z
+  .record(z.string().max(256), z.string().max(4096))
+  .refine((metadata) => Object.keys(metadata).length <= 64, 'at most 64 entries of metadata');
+export type Metadata = z.infer<typeof Metadata>;
+
 /** Environment variables. Names follow POSIX; they reach execve as they are and are never pasted into a shell. */
 export const Env = z
   .record(

@@ -1,5 +1,5 @@
 import { z } from '@hono/zod-openapi';
-import { Env, Id, ImageName, Labels, Time, UserSpec } from './id.ts';
+import { Env, Id, ImageName, Labels, Metadata, Time, UserSpec } from './id.ts';
 import { ImageRef } from './image-ref.ts';
 
 export const Kind = z.enum(['fn', 'container', 'microvm', 'vm']);
@@ -102,6 +102,7 @@ export const SandboxCreate = z
       .optional()
       .describe('also the host name inside'),
     labels: Labels.default({}),
+    metadata: Metadata.default({}).describe('any strings that you want to find with it; no program inside sees them'),
     env: Env.default({}),
     cwd: z.string().startsWith('/').max(4096).optional(),
     user: UserSpec.optional(),
@@ -109,6 +110,14 @@ export const SandboxCreate = z
     ttlS: seconds.default(3600).describe('ends this long after creation'),
     idleTimeoutS: seconds.nullable().default(null).describe('ends after this long without traffic; null: never'),
     onTimeout: z.enum(['kill', 'pause']).default('kill'),
+    pauseMemory: z
+      .boolean()
+      .default(true)
+      .describe('`onTimeout: pause` keeps its processes, frozen; false: it ends them and keeps the files'),
+    autoResume: z
+      .boolean()
+      .default(false)
+      .describe('while it is paused, commands, file calls and connections to its ports resume it'),
     lease: Id.optional().describe('lease that owns the sandbox'),
     reach: z.array(Reach).max(16).default([]),
     overlay: z
@@ -131,6 +140,7 @@ export const Sandbox = z
     endReason: EndReason.nullable(),
     error: z.string().nullable(),
     labels: Labels,
+    metadata: Metadata,
     limits: Limits,
     createdAt: Time,
     startedAt: Time.nullable(),
@@ -138,6 +148,9 @@ export const Sandbox = z
     expiresAt: Time.nullable(),
     idleTimeoutS: z.number().nullable(),
     onTimeout: z.enum(['kill', 'pause']),
+    pauseMemory: z.boolean(),
+    autoResume: z.boolean(),
+    cold: z.boolean().describe('paused without memory: it has no processes; resuming starts it anew over its files'),
     lease: Id.nullable(),
     reach: z.array(Reach.omit({ headers: true })),
     overlay: z.array(ImageName),
@@ -154,7 +167,11 @@ export const SandboxUpdate = z
   .strictObject({
     ttlS: seconds.optional().describe('from now on'),
     idleTimeoutS: seconds.nullable().optional(),
-    labels: Labels.optional(),
+    onTimeout: z.enum(['kill', 'pause']).optional(),
+    pauseMemory: z.boolean().optional(),
+    autoResume: z.boolean().optional(),
+    labels: Labels.optional().describe('in place of those it has'),
+    metadata: Metadata.optional().describe('in place of what it has'),
   })
   .openapi('SandboxUpdate');
 export type SandboxUpdate = z.infer<typeof SandboxUpdate>;
@@ -168,6 +185,9 @@ export const Stats = z
     memoryBytes: z.number(),
     memoryPeakBytes: z.number(),
     memoryLimitBytes: z.number(),
+    memoryCacheBytes: z
+      .number()
+      .describe('part of memoryBytes that is file cache: the kernel takes it back when needed'),
     oomKills: z.number(),
     pids: z.number(),
     pidsLimit: z.number(),
@@ -191,9 +211,33 @@ export const Change = z
   .openapi('Change');
 export type Change = z.infer<typeof Change>;
 
+export const PauseRequest = z
+  .strictObject({
+    memory: z
+      .boolean()
+      .default(true)
+      .describe('true: its processes stand still; false: they end (commands as `canceled`) and only its files stay'),
+    expires: z
+      .boolean()
+      .default(false)
+      .describe(
+        'true: its time to live goes on; false: nothing but a call ends it, and resuming gives it its full time',
+      ),
+  })
+  .openapi('PauseRequest');
+export type PauseRequest = z.infer<typeof PauseRequest>;
+export type PauseRequestInput = z.input<typeof PauseRequest>;
+
 export const ForkRequest = z
-  .strictObject({ count: z.number().int().min(1).max(100).default(1), labels: Labels.optional() })
+  .strictObject({
+    count: z.number().int().min(1).max(100).default(1),
+    labels: Labels.optional().describe('default: those of the original'),
+    metadata: Metadata.optional().describe('default: that of the original'),
+    ttlS: seconds.optional().describe('default: that of the original'),
+  })
   .openapi('ForkRequest');
+export type ForkRequest = z.infer<typeof ForkRequest>;
+export type ForkRequestInput = z.input<typeof ForkRequest>;
 export const SnapshotRequest = z
   .strictObject({ image: ImageName, labels: Labels.optional() })
   .openapi('SnapshotRequest');

@@ -18,25 +18,34 @@ export const sandboxHandlers: Handlers<'sandbox'> = {
   'sandbox.list': ({ edge, query }) => {
     const filter = {
       labels: labelsOf(query.label),
-      ...(query.state.length > 0 && { states: query.state }),
+      metadata: metadataOf(query.metadata),
+      states: query.state,
+      images: query.image,
+      order: query.order,
       ...(query.lease !== undefined && { lease: query.lease }),
+      ...(query.startedAfter !== undefined && { startedAfterMs: Date.parse(query.startedAfter) }),
     };
     return edge.sandboxes.list(filter, { limit: query.limit, cursor: query.cursor });
   },
   'sandbox.get': ({ edge, params }) => ({ ...edge.sandboxes.get(params.id), token: edge.sandboxes.token(params.id) }),
   'sandbox.update': ({ edge, params, body }) => edge.sandboxes.update(params.id, body),
   'sandbox.kill': ({ edge, params }) => edge.sandboxes.kill(params.id),
-  'sandbox.pause': ({ edge, params }) => edge.sandboxes.pause(params.id),
+  'sandbox.pause': ({ edge, params, body }) => edge.sandboxes.pause(params.id, body),
   'sandbox.resume': ({ edge, params }) => edge.sandboxes.resume(params.id),
   'sandbox.mount': ({ edge, params, body }) => edge.sandboxes.mount(params.id, body) as Promise<undefined>,
   'sandbox.unmount': ({ edge, params, query }) => edge.sandboxes.unmount(params.id, query.at) as Promise<undefined>,
   'sandbox.sweep': ({ edge, params, body }) => edge.sandboxes.sweep(params.id, body.keepLabels),
   'sandbox.wait': ({ edge, params, query }) => edge.sandboxes.wait(params.id, query.state, query.waitMs),
   'sandbox.stats': ({ edge, params }) => edge.sandboxes.stats(params.id),
+  'sandbox.statsHistory': async ({ edge, params, query }) => {
+    const fromMs = query.from === undefined ? 0 : Date.parse(query.from);
+    const toMs = query.to === undefined ? Number.MAX_SAFE_INTEGER : Date.parse(query.to);
+    return { items: await edge.sandboxes.statsHistory(params.id, fromMs, toMs) };
+  },
   'sandbox.processes': async ({ edge, params }) => ({ items: await edge.sandboxes.processes(params.id) }),
   'sandbox.changes': ({ edge, params }) => ndjson(edge.sandboxes.changes(params.id)),
   'sandbox.fork': async ({ edge, params, body, owner, idempotency }) => ({
-    items: await edge.sandboxes.fork(params.id, body.count, body.labels, owner, idempotency),
+    items: await edge.sandboxes.fork(params.id, body, owner, idempotency),
   }),
   'sandbox.snapshot': ({ edge, params, body }) => edge.sandboxes.snapshot(params.id, body.image, body.labels),
   'sandbox.pack': ({ edge, params, body, owner, idempotency }) =>
@@ -57,4 +66,16 @@ function labelsOf(filters: string[]): Record<string, string> {
     labels[name] = filter.slice(mark + 1);
   }
   return labels;
+}
+
+function metadataOf(query: string | undefined): Record<string, string> {
+  const metadata: Record<string, string> = {};
+  for (const [name, value] of new URLSearchParams(query)) {
+    if (Object.hasOwn(metadata, name))
+      throw new VivError('invalid_argument', `the metadata "${name}" is asked for twice`, {
+        details: { field: 'metadata' },
+      });
+    metadata[name] = value;
+  }
+  return metadata;
 }

@@ -1,10 +1,12 @@
-import type { Idempotency, Owner, PageOf, PageRequest, SandboxService } from '@vivarium/edge/edge.ts';
+import type { Idempotency, Owner, PageOf, PageRequest, SandboxFilter, SandboxService } from '@vivarium/edge/edge.ts';
 import {
   type Change,
+  type ForkRequest,
   type Image,
   type JournalRecord,
   type PackReport,
   type PackRequest,
+  type PauseRequestInput,
   type ProcessInfo,
   type Sandbox,
   type SandboxCreate,
@@ -64,18 +66,21 @@ export class FakeSandboxes implements SandboxService {
     return row;
   }
 
-  list(
-    filter: { labels?: Record<string, string>; states?: SandboxState[]; lease?: string; owner?: string },
-    page: PageRequest,
-  ): PageOf<Sandbox> {
+  list(filter: SandboxFilter, page: PageRequest): PageOf<Sandbox> {
     const start = Number(page.cursor ?? 0);
+    const wanted = (list: readonly string[] | undefined, value: string) => !list?.length || list.includes(value);
     const all = [...this.rows.values()].filter(
       (row) =>
         Object.entries(filter.labels ?? {}).every(([name, value]) => row.labels[name] === value) &&
-        (filter.states?.includes(row.state) ?? true) &&
+        Object.entries(filter.metadata ?? {}).every(([name, value]) => row.metadata[name] === value) &&
+        wanted(filter.states, row.state) &&
+        wanted(filter.images, row.image) &&
+        (filter.startedAfterMs === undefined || Date.parse(row.startedAt!) > filter.startedAfterMs) &&
         (filter.lease === undefined || row.lease === filter.lease) &&
         (filter.owner === undefined || this.owner(row.id) === filter.owner),
     );
+    // As they were made; the real node lists the newest first.
+    if (filter.order === 'asc') all.sort((a, b) => (a.id < b.id ? -1 : 1));
     const end = start + page.limit;
     return { items: all.slice(start, end), nextCursor: end < all.length ? String(end) : null };
   }
@@ -84,11 +89,20 @@ export class FakeSandboxes implements SandboxService {
     this.#put({
       ...this.alive(id),
       ...(change.labels && { labels: change.labels }),
+      ...(change.metadata && { metadata: change.metadata }),
       ...(change.idleTimeoutS !== undefined && { idleTimeoutS: change.idleTimeoutS }),
     });
   kill = async (id: string) => this.#put({ ...this.get(id), state: 'ended', endReason: 'killed', endedAt: AT });
-  pause = async (id: string) => this.#put({ ...this.alive(id), state: 'paused' });
-  resume = async (id: string) => this.#put({ ...this.alive(id), state: 'running' });
+  pause = async (id: string, { memory = true }: PauseRequestInput = {}) =>
+    this.#put({ ...this.alive(id), state: 'paused', cold: !memory });
+  resume = async (id: string) => this.#put({ ...this.alive(id), state: 'running', cold: false });
+
+  async wake(id: string): Promise<Sandbox> {
+    const row = this.alive(id);
+    if (row.state === 'running') return row;
+    if (row.autoResume) return this.resume(id);
+    throw new VivError('sandbox_paused', `sandbox ${id} is ${row.state}`);
+  }
 
   async wait(id: string, states: SandboxState[], waitMs: number): Promise<Sandbox> {
     if (!states.includes(this.get(id).state)) await new Promise((resolve) => setTimeout(resolve, waitMs).unref());
@@ -104,6 +118,7 @@ export class FakeSandboxes implements SandboxService {
       cpuWantedUs: 0,
       memoryBytes: 1,
       memoryPeakBytes: 1,
+      memoryCacheBytes: 0,
       memoryLimitBytes: 1,
       oomKills: 0,
       pids: 1,
@@ -113,6 +128,10 @@ export class FakeSandboxes implements SandboxService {
       execsRunning: 0,
       execsTotal: 0,
     };
+  }
+
+  async statsHistory(id: string): Promise<Stats[]> {
+    return [await this.stats(id)];
   }
 
   async processes(id: string): Promise<ProcessInfo[]> {
@@ -140,10 +159,11 @@ export class FakeSandboxes implements SandboxService {
     }
   }
 
-  async fork(id: string, count: number, labels: Record<string, string> | undefined, owner: Owner): Promise<Sandbox[]> {
+  async fork(id: string, request: ForkRequest, owner: Owner): Promise<Sandbox[]> {
     const parent = this.alive(id);
+    const { count, labels = parent.labels, metadata = parent.metadata } = request;
     return Array.from({ length: count }, () => {
-      const copy = { ...parent, id: fakeId(), labels: labels ?? parent.labels };
+      const copy = { ...parent, id: fakeId(), labels, metadata };
       this.owners.set(copy.id, owner);
       return this.#put(copy);
     });
@@ -222,7 +242,8 @@ export class FakeSandboxes implements SandboxService {
 }
 
 function rowOf(request: SandboxCreate): Sandbox {
-  const { name, kind, image, labels, limits, idleTimeoutS, onTimeout, lease, reach, overlay } = request;
+  const { name, kind, image, labels, metadata, limits, idleTimeoutS, lease, reach, overlay } = request;
+  const { onTimeout, pauseMemory, autoResume } = request;
   return {
     id: fakeId(),
     name: name ?? null,
@@ -232,6 +253,7 @@ function rowOf(request: SandboxCreate): Sandbox {
     endReason: null,
     error: null,
     labels,
+    metadata,
     limits,
     createdAt: AT,
     startedAt: AT,
@@ -239,6 +261,9 @@ function rowOf(request: SandboxCreate): Sandbox {
     expiresAt: AT,
     idleTimeoutS,
     onTimeout,
+    pauseMemory,
+    autoResume,
+    cold: false,
     lease: lease ?? null,
     reach,
     overlay,

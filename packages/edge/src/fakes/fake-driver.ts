@@ -124,6 +124,7 @@ export class FakeHandle implements CellHandle {
       cpuThrottledUs,
       memoryBytes: 1,
       memoryPeakBytes: 1,
+      memoryCacheBytes: 0,
       memoryLimitBytes: 1,
       pids: 1,
       pidsLimit: 10,

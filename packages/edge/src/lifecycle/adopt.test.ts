@@ -120,7 +120,7 @@ test('a sandbox that was frozen for a fork or a snapshot when the edge died runs
     frozen.resolve();
     return new Promise(() => {});
   };
-  void fake.edge.sandboxes.fork(id, 1, undefined, { keyId: 'k', maxSandboxes: null });
+  void fake.edge.sandboxes.fork(id, { count: 1 }, { keyId: 'k', maxSandboxes: null });
   await frozen.promise;
   assert.equal(handle.paused, true);
   await fake.restart();

@@ -43,6 +43,8 @@ export class Box {
   idle: Deadline | null = null;
   /** Settles when creating is over, however. */
   creating: Promise<void> | null = null;
+  /** Settles when the resume that calls into it wait for is over. */
+  waking: Promise<void> | null = null;
   /** Settles when it has ended. */
   ending: Promise<void> | null = null;
   /** What is to be stopped with the cell: reach listeners. */

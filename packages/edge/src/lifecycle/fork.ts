@@ -1,4 +1,4 @@
-import type { SandboxCreate } from '@vivarium/protocol';
+import type { ForkRequest, SandboxCreate } from '@vivarium/protocol';
 import type { Idempotency } from '../edge.ts';
 import type { Box } from './box.ts';
 import type { Origin } from './create.ts';
@@ -6,11 +6,7 @@ import { endBox } from './end.ts';
 import { whileFrozen } from './pause.ts';
 import { releaseKey } from './release-key.ts';
 
-export type Fork = {
-  count: number;
-  labels: Record<string, string> | undefined;
-  idempotency: Idempotency | undefined;
-};
+export type Fork = { request: ForkRequest; idempotency: Idempotency | undefined };
 
 /** The key of one fork of a call: no client can use it, for a client's key has no control characters. */
 export function forkKey({ key, requestHash }: Idempotency, index: number): Idempotency {
@@ -23,15 +19,15 @@ export function forkKey({ key, requestHash }: Idempotency, index: number): Idemp
  */
 export async function forkBox(
   box: Box,
-  { count, labels, idempotency }: Fork,
+  { request: asked, idempotency }: Fork,
   make: (request: SandboxCreate, origin: Origin, idempotency: Idempotency | undefined) => Promise<Box>,
 ): Promise<Box[]> {
   const { handle } = box;
   const scratchFrom = await whileFrozen(box, () => handle!.snapshotScratch(`fork-${box.context.newId()}`));
   try {
-    const request = forkRequest(box, labels);
+    const request = forkRequest(box, asked);
     const one = (_: unknown, i: number) => make(request, { scratchFrom }, idempotency && forkKey(idempotency, i));
-    const made = await Promise.allSettled(Array.from({ length: count }, one));
+    const made = await Promise.allSettled(Array.from({ length: asked.count }, one));
     const boxes = made.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : []));
     const failed = made.find((result) => result.status === 'rejected');
     if (!failed) return boxes;
@@ -43,19 +39,22 @@ export async function forkBox(
   }
 }
 
-function forkRequest(box: Box, labels: Record<string, string> | undefined): SandboxCreate {
+function forkRequest(box: Box, { labels, metadata, ttlS }: ForkRequest): SandboxCreate {
   const { row } = box;
   return {
     image: row.image,
     kind: row.kind,
     labels: labels ?? row.labels,
+    metadata: metadata ?? row.metadata ?? {},
     env: row.env,
     ...(row.cwd ? { cwd: row.cwd } : {}),
     ...(row.user ? { user: row.user } : {}),
     limits: row.limits,
-    ttlS: row.ttlS,
+    ttlS: ttlS ?? row.ttlS,
     idleTimeoutS: row.idleTimeoutS,
     onTimeout: row.onTimeout,
+    pauseMemory: row.pauseMemory ?? true,
+    autoResume: row.autoResume ?? false,
     ...(row.lease ? { lease: row.lease } : {}),
     reach: row.reach,
     overlay: row.overlay ?? [],

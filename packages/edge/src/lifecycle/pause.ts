@@ -1,8 +1,10 @@
+import { type PauseRequestInput, VivError } from '@vivarium/protocol';
 import type { Box } from './box.ts';
 import { openBoxCell } from './connect.ts';
 
 /** Freezes everything in it. Commands neither run nor time out; calls into it are `sandbox_paused`. */
-export function pauseBox(box: Box): Promise<void> {
+export function pauseBox(box: Box, { memory = true, expires = false }: PauseRequestInput = {}): Promise<void> {
+  if (!memory) throw new VivError('unsupported', 'pausing without memory is not there yet');
   return box.exclusive(async () => {
     if (box.row.state === 'paused') return;
     box.step('pausing');
@@ -16,7 +18,7 @@ export function pauseBox(box: Box): Promise<void> {
     }
     if (!isNow(box, 'pausing')) return;
     for (const exec of box.execs.values()) exec.pauseTimer();
-    box.step('paused');
+    box.step('paused', expires ? {} : { expiresAt: null });
   });
 }
 

@@ -230,7 +230,11 @@ test('following a journal gives what is there, then what comes, then its end', a
 
 test('forks are sandboxes of their own that start from the snapshot', async () => {
   const { id } = await fake.create({ labels: { a: '1' } });
-  const forks = await fake.edge.sandboxes.fork(id, 3, { b: '2' }, { keyId: 'k', maxSandboxes: null });
+  const forks = await fake.edge.sandboxes.fork(
+    id,
+    { count: 3, labels: { b: '2' } },
+    { keyId: 'k', maxSandboxes: null },
+  );
   assert.equal(new Set(forks.map((fork) => fork.id)).size, 3);
   assert.deepEqual(forks[0]!.labels, { b: '2' });
   assert.equal(fake.driver.cells.get(id)!.paused, false, 'it runs again');
@@ -239,7 +243,7 @@ test('forks are sandboxes of their own that start from the snapshot', async () =
 test('a fork call with the same idempotency key gets the first forks, also while they are being made', async () => {
   const { id } = await fake.create();
   const owner = { keyId: 'k', maxSandboxes: null };
-  const fork = () => fake.edge.sandboxes.fork(id, 2, undefined, owner, { key: 'once', requestHash: 'h' });
+  const fork = () => fake.edge.sandboxes.fork(id, { count: 2 }, owner, { key: 'once', requestHash: 'h' });
   const [first, second] = await Promise.all([fork(), fork()]);
   const third = await fork();
   const ids = (forks: { id: string }[]) => forks.map((each) => each.id);

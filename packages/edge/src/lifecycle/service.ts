@@ -1,12 +1,14 @@
 import { decodeCursor, isFinal, pageOf } from '@vivarium/core';
 import {
   type Change,
+  type ForkRequest,
   type Image,
   isImageName,
   type JournalRecord,
   type MountRequest,
   type PackReport,
   type PackRequest,
+  type PauseRequestInput,
   type ProcessInfo,
   type Sandbox,
   type SandboxCreate,
@@ -15,13 +17,12 @@ import {
   type Stats,
   VivError,
 } from '@vivarium/protocol';
-import type { Idempotency, Owner, PageOf, PageRequest, SandboxService } from '../edge.ts';
+import type { Idempotency, Owner, PageOf, PageRequest, SandboxFilter, SandboxService } from '../edge.ts';
 import { pulledImage } from '../images/pulled-image.ts';
 import { journalPath, readPage } from '../journal/journal.ts';
 import { readRecords } from '../journal/journal-file.ts';
 import type { IdempotencyRow } from '../registry/idempotency-table.ts';
 import { type SandboxRow, toSandbox } from '../registry/sandbox-row.ts';
-import type { SandboxFilter } from '../registry/sandbox-table.ts';
 import { Admission } from './admission.ts';
 import { type Box, sandboxDir } from './box.ts';
 import type { EdgeContext } from './context.ts';
@@ -34,6 +35,7 @@ import { packBox, snapshotBox } from './pack.ts';
 import { pauseBox, resumeBox } from './pause.ts';
 import { sweepBox } from './sweep.ts';
 import { armTimeouts } from './timeouts.ts';
+import { wakeBox } from './wake.ts';
 
 /** Sandboxes: made, watched, changed, ended. */
 export class Sandboxes implements SandboxService {
@@ -69,23 +71,21 @@ export class Sandboxes implements SandboxService {
   }
 
   list(filter: SandboxFilter, page: PageRequest): PageOf<Sandbox> {
-    const before = page.cursor === undefined ? undefined : decodeCursor(page.cursor);
-    const rows = this.#context.registry.sandboxes.list(filter, before, page.limit + 1);
+    const { order = 'desc' } = filter;
+    const from = page.cursor === undefined ? undefined : keyIn(order, decodeCursor(page.cursor));
+    const rows = this.#context.registry.sandboxes.list(filter, from, page.limit + 1);
     return pageOf(
       rows.map((row) => toSandbox(row)),
       page.limit,
-      ({ id }) => id,
+      ({ id }) => (order === 'asc' ? `${ASCENDING}${id}` : id),
     );
   }
 
   update(id: string, change: SandboxUpdate): Sandbox {
     const box = this.#box(id);
-    const { ttlS, idleTimeoutS, labels } = change;
-    box.change({
-      ...(ttlS === undefined ? {} : { ttlS, expiresAt: this.#context.clock.now() + ttlS * 1000 }),
-      ...(idleTimeoutS === undefined ? {} : { idleTimeoutS }),
-      ...(labels === undefined ? {} : { labels }),
-    });
+    const { ttlS } = change;
+    const given = Object.fromEntries(Object.entries(change).filter(([, value]) => value !== undefined));
+    box.change({ ...given, ...(ttlS !== undefined && { expiresAt: this.#context.clock.now() + ttlS * 1000 }) });
     if (box.row.state === 'running' || box.row.state === 'paused') armTimeouts(box);
     return toSandbox(box.row);
   }
@@ -97,9 +97,9 @@ export class Sandboxes implements SandboxService {
     return toSandbox(box.row);
   }
 
-  async pause(id: string): Promise<Sandbox> {
+  async pause(id: string, options: PauseRequestInput = {}): Promise<Sandbox> {
     const box = this.#box(id);
-    await pauseBox(box);
+    await pauseBox(box, options);
     armTimeouts(box);
     return toSandbox(box.row);
   }
@@ -108,6 +108,12 @@ export class Sandboxes implements SandboxService {
     const box = this.#box(id);
     await resumeBox(box);
     armTimeouts(box);
+    return toSandbox(box.row);
+  }
+
+  async wake(id: string): Promise<Sandbox> {
+    const box = this.#box(id);
+    await wakeBox(box);
     return toSandbox(box.row);
   }
 
@@ -152,6 +158,11 @@ export class Sandboxes implements SandboxService {
     };
   }
 
+  async statsHistory(id: string, fromMs: number, toMs: number): Promise<Stats[]> {
+    const now = this.#context.clock.now();
+    return fromMs <= now && now <= toMs ? [await this.stats(id)] : [];
+  }
+
   async processes(id: string): Promise<ProcessInfo[]> {
     return this.#box(id).requireCell().processes();
   }
@@ -162,18 +173,13 @@ export class Sandboxes implements SandboxService {
     yield* box.handle!.changes();
   }
 
-  async fork(
-    id: string,
-    count: number,
-    labels: Record<string, string> | undefined,
-    owner: Owner,
-    idempotency?: Idempotency,
-  ): Promise<Sandbox[]> {
+  async fork(id: string, asked: ForkRequest, owner: Owner, idempotency?: Idempotency): Promise<Sandbox[]> {
+    const { count } = asked;
     const make = (request: SandboxCreate, origin: Origin, one: Idempotency | undefined) =>
       this.#make(request, owner, one, origin);
     const fork = async () => {
       this.#admission.check(owner, count);
-      const boxes = await forkBox(this.#box(id), { count, labels, idempotency }, make);
+      const boxes = await forkBox(this.#box(id), { request: asked, idempotency }, make);
       return boxes.map(({ row }) => toSandbox(row, true));
     };
     if (!idempotency) return fork();
@@ -278,6 +284,17 @@ export class Sandboxes implements SandboxService {
   #box(id: string): Box {
     return requireBox(this.#context, id);
   }
+}
+
+/** Marks the cursors of lists whose oldest comes first. */
+const ASCENDING = 'asc:';
+
+/** The id in a cursor. Throws `invalid_argument` when the list it came from was in the other order. */
+function keyIn(order: 'asc' | 'desc', key: string): string {
+  if (key.startsWith(ASCENDING) === (order === 'asc')) return order === 'asc' ? key.slice(ASCENDING.length) : key;
+  throw new VivError('invalid_argument', `the cursor is of a list in the other order than "${order}"`, {
+    details: { field: 'cursor' },
+  });
 }
 
 /** `key=value`, or a key that is there. */

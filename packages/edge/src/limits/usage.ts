@@ -44,6 +44,7 @@ function usageV1(group: CellGroup): Measured {
     cpuThrottledUs: throttledUs,
     memoryBytes: number(file('memory', 'memory.usage_in_bytes')),
     memoryPeakBytes: number(file('memory', 'memory.max_usage_in_bytes')),
+    memoryCacheBytes: keyed(file('memory', 'memory.stat')).get('total_cache') ?? 0,
     oomKills,
     pids: number(file('pids', 'pids.current')),
     pidsDenied,
@@ -61,6 +62,7 @@ function usageV2(group: CellGroup): Measured {
     memoryBytes: memory,
     // memory.peak came with Linux 5.19.
     memoryPeakBytes: Math.max(memory, number(`${dir}/memory.peak`)),
+    memoryCacheBytes: keyed(`${dir}/memory.stat`).get('file') ?? 0,
     oomKills,
     pids: number(`${dir}/pids.current`),
     pidsDenied,

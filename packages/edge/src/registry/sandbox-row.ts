@@ -11,6 +11,8 @@ export type SandboxRow = {
   kind: Kind;
   image: string;
   labels: Record<string, string>;
+  /** What is optional here is missing in rows of former versions. */
+  metadata?: Record<string, string>;
   limits: Limits;
   /** Of the image's config and the request, merged. */
   env: Record<string, string>;
@@ -19,6 +21,11 @@ export type SandboxRow = {
   ttlS: number;
   idleTimeoutS: number | null;
   onTimeout: 'kill' | 'pause';
+  /** Does a time-out's pause keep its processes? */
+  pauseMemory?: boolean;
+  autoResume?: boolean;
+  /** It has no cell, or soon none: it is being paused without memory, is paused so, or its new cell does not run yet. */
+  cold?: boolean;
   lease: string | null;
   reach: Reach[];
   /** It is a step of a build: it ends with the process that runs the build, and may have the node's network. */
@@ -54,6 +61,7 @@ export function toSandbox(row: SandboxRow, withToken = false): Sandbox {
     endReason: row.endReason,
     error: row.error,
     labels: row.labels,
+    metadata: row.metadata ?? {},
     limits: row.limits,
     createdAt: isoTime(row.createdAt),
     startedAt: time(row.startedAt),
@@ -61,6 +69,9 @@ export function toSandbox(row: SandboxRow, withToken = false): Sandbox {
     expiresAt: time(row.expiresAt),
     idleTimeoutS: row.idleTimeoutS,
     onTimeout: row.onTimeout,
+    pauseMemory: row.pauseMemory ?? true,
+    autoResume: row.autoResume ?? false,
+    cold: row.cold ?? false,
     lease: row.lease,
     reach: row.reach.map(({ headers: _, ...rest }) => rest),
     overlay: row.overlay ?? [],

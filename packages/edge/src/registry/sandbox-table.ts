@@ -1,15 +1,8 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import { type Clock, isLive } from '@vivarium/core';
-import type { SandboxState } from '@vivarium/protocol';
+import type { SandboxFilter } from '../edge.ts';
 import type { SandboxRow } from './sandbox-row.ts';
 import { UnsavedRows } from './unsaved-rows.ts';
-
-export type SandboxFilter = {
-  labels?: Record<string, string>;
-  states?: SandboxState[];
-  lease?: string;
-  owner?: string;
-};
 
 /** Rows read at once while a filtered list is made. */
 const SCAN_ROWS = 500;
@@ -24,9 +17,7 @@ export class SandboxTable {
   readonly #get: StatementSync;
   readonly #delete: StatementSync;
   readonly #live: StatementSync;
-  readonly #before: StatementSync;
-  readonly #liveBefore: StatementSync;
-  readonly #ofLease: StatementSync;
+  readonly #scans: Record<'all' | 'live' | 'lease', Record<'asc' | 'desc', StatementSync>>;
   readonly #total: StatementSync;
   readonly #surplus: StatementSync;
 
@@ -43,11 +34,11 @@ export class SandboxTable {
     this.#get = db.prepare('SELECT body FROM sandboxes WHERE id = ?');
     this.#delete = db.prepare('DELETE FROM sandboxes WHERE id = ?');
     this.#live = db.prepare('SELECT body FROM sandboxes WHERE live = 1 ORDER BY id');
-    this.#before = db.prepare(`SELECT body FROM sandboxes WHERE id < ? AND ${OF_OWNER} ORDER BY id DESC LIMIT ?`);
-    this.#liveBefore = db.prepare(
-      `SELECT body FROM sandboxes WHERE live = 1 AND id < ? AND ${OF_OWNER} ORDER BY id DESC LIMIT ?`,
-    );
-    this.#ofLease = db.prepare('SELECT body FROM sandboxes WHERE lease = ? AND id < ? ORDER BY id DESC LIMIT ?');
+    const scan = (where: string) => ({
+      desc: db.prepare(`SELECT body FROM sandboxes WHERE ${where} AND id < ? ORDER BY id DESC LIMIT ?`),
+      asc: db.prepare(`SELECT body FROM sandboxes WHERE ${where} AND id > ? ORDER BY id ASC LIMIT ?`),
+    });
+    this.#scans = { all: scan(OF_OWNER), live: scan(`live = 1 AND ${OF_OWNER}`), lease: scan('lease = ?') };
     this.#total = db.prepare("SELECT seq FROM sqlite_sequence WHERE name = 'sandboxes'");
     this.#surplus = db.prepare(
       "SELECT id FROM sandboxes WHERE live = 0 AND (ended_at < ? OR id <= coalesce((SELECT id FROM sandboxes WHERE live = 0 ORDER BY id DESC LIMIT 1 OFFSET ?), '')) LIMIT ?",
@@ -98,10 +89,10 @@ export class SandboxTable {
     return this.#live.all().map((row) => parse(row)!);
   }
 
-  /** Newest first, at most `limit`, older than the id `before` (if any). */
-  list(filter: SandboxFilter, before: string | undefined, limit: number): SandboxRow[] {
+  /** At most `limit` in the order asked for (newest first), those that come after the id `after` in it (if any). */
+  list(filter: SandboxFilter, after: string | undefined, limit: number): SandboxRow[] {
     const found: SandboxRow[] = [];
-    let from = before ?? '~';
+    let from = after ?? (filter.order === 'asc' ? '' : '~');
     while (found.length < limit) {
       const rows = this.#scan(filter, from);
       for (const raw of rows) {
@@ -117,10 +108,10 @@ export class SandboxTable {
 
   /** The narrowest index that holds all that match. */
   #scan(filter: SandboxFilter, from: string) {
-    if (filter.lease) return this.#ofLease.all(filter.lease, from, SCAN_ROWS);
-    const onlyLive = filter.states?.length && filter.states.every(isLive);
-    const owner = filter.owner ?? null;
-    return (onlyLive ? this.#liveBefore : this.#before).all(from, owner, owner, SCAN_ROWS);
+    const { order = 'desc', lease, states, owner = null } = filter;
+    if (lease) return this.#scans.lease[order].all(lease, from, SCAN_ROWS);
+    const onlyLive = states?.length && states.every(isLive);
+    return this.#scans[onlyLive ? 'live' : 'all'][order].all(owner, owner, from, SCAN_ROWS);
   }
 
   /** All that were ever made here. */
@@ -134,12 +125,19 @@ export class SandboxTable {
   }
 }
 
-/** Does a sandbox have all the labels and one of the states? */
+/** Does a sandbox have all that is asked for? */
 export function matches(row: SandboxRow, filter: SandboxFilter): boolean {
-  if (filter.states && filter.states.length > 0 && !filter.states.includes(row.state)) return false;
+  const { states, images, startedAfterMs } = filter;
+  if (states && states.length > 0 && !states.includes(row.state)) return false;
+  if (images && images.length > 0 && !images.includes(row.image)) return false;
+  if (startedAfterMs !== undefined && (row.startedAt === null || row.startedAt <= startedAfterMs)) return false;
   if (filter.lease && row.lease !== filter.lease) return false;
   if (filter.owner !== undefined && row.keyId !== filter.owner) return false;
-  return Object.entries(filter.labels ?? {}).every(([key, value]) => row.labels[key] === value);
+  return hasAll(row.labels, filter.labels) && hasAll(row.metadata, filter.metadata);
+}
+
+function hasAll(has: Record<string, string> = {}, wanted: Record<string, string> = {}): boolean {
+  return Object.entries(wanted).every(([key, value]) => Object.hasOwn(has, key) && has[key] === value);
 }
 
 function parse(row: unknown): SandboxRow | undefined {

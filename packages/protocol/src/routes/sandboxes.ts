@@ -1,5 +1,5 @@
 import { z } from '@hono/zod-openapi';
-import { Id, PageQuery, page } from '../id.ts';
+import { Id, ImageName, PageQuery, page, Time } from '../id.ts';
 import { Image } from '../image.ts';
 import { JournalRecord, LogsQuery } from '../journal.ts';
 import { PackReport, PackRequest } from '../pack.ts';
@@ -7,6 +7,7 @@ import {
   Change,
   ForkRequest,
   MountRequest,
+  PauseRequest,
   ProcessInfo,
   Sandbox,
   SandboxCreate,
@@ -36,6 +37,20 @@ export const SandboxListQuery = PageQuery.extend({
     .describe('`key=value`; repeated: all must match'),
   state: z.array(SandboxState).max(8).default([]).describe('repeated or separated by commas: one must match'),
   lease: Id.optional(),
+  metadata: z
+    .string()
+    .max(65_536)
+    .optional()
+    .describe(
+      'form-encoded pairs (`user=a%20b&run=7`), the whole encoded once more as every parameter is: all must match',
+    ),
+  image: z.array(ImageName).max(64).default([]).describe('repeated: one must match'),
+  startedAfter: Time.optional().describe('began to run after this time'),
+  order: z.enum(['asc', 'desc']).default('desc').describe('of their creation; `desc`: newest first'),
+});
+export const StatsHistoryQuery = z.object({
+  from: Time.optional(),
+  to: Time.optional(),
 });
 export const SandboxWaitQuery = z.object({
   state: z.array(SandboxState).min(1).max(8).default(['ended', 'failed']).describe('repeated or separated by commas'),
@@ -77,7 +92,7 @@ export const SANDBOX_ROUTES = routes({
     tag,
     scope,
     summary: 'List sandboxes',
-    description: 'A page at a time.',
+    description: 'A page at a time. The cursor stays right while sandboxes come and go; it belongs to one `order`.',
     query: SandboxListQuery,
     status: 200,
     result: page(Sandbox),
@@ -99,7 +114,7 @@ export const SANDBOX_ROUTES = routes({
     path: one,
     tag,
     scope,
-    summary: 'Change time-outs or labels',
+    summary: 'Change time-outs, labels or metadata',
     body: SandboxUpdate,
     status: 200,
     result: Sandbox,
@@ -121,7 +136,10 @@ export const SANDBOX_ROUTES = routes({
     path: `${one}/pause`,
     tag,
     scope,
-    summary: 'Freeze all its processes',
+    summary: 'Freeze it, or end its processes and keep its files',
+    description:
+      'By default every process stands still and its clock too: nothing but a call ends it. Without memory the processes end and it starts anew when it is resumed: same id, files, variables, endpoints, mounts and token. Paused already is fine; `memory: false` then frees the memory of a frozen one.',
+    body: PauseRequest,
     status: 200,
     result: Sandbox,
     errors: ['sandbox_not_found', 'sandbox_dead', 'state_conflict'],
@@ -131,10 +149,19 @@ export const SANDBOX_ROUTES = routes({
     path: `${one}/resume`,
     tag,
     scope,
-    summary: 'Let them run on',
+    summary: 'Let it run on',
+    description: 'With its full time to live, if its clock had been stopped. Running already is fine.',
     status: 200,
     result: Sandbox,
-    errors: ['sandbox_not_found', 'sandbox_dead', 'state_conflict'],
+    errors: [
+      'sandbox_not_found',
+      'sandbox_dead',
+      'state_conflict',
+      'node_full',
+      'node_disk_full',
+      'too_many_requests',
+      'shutting_down',
+    ],
   },
   'sandbox.mount': {
     method: 'POST',
@@ -200,6 +227,19 @@ export const SANDBOX_ROUTES = routes({
     summary: 'What it uses now',
     status: 200,
     result: Stats,
+    errors: ['sandbox_not_found', 'sandbox_dead'],
+  },
+  'sandbox.statsHistory': {
+    method: 'GET',
+    path: `${one}/stats/history`,
+    tag,
+    scope,
+    summary: 'What it used',
+    description:
+      'Samples between two times, oldest first: every five seconds or, on a node with many sandboxes, rarer; older ones are thinned out. They last as long as the server runs.',
+    query: StatsHistoryQuery,
+    status: 200,
+    result: z.object({ items: z.array(Stats) }),
     errors: ['sandbox_not_found', 'sandbox_dead'],
   },
   'sandbox.processes': {

@@ -30,6 +30,7 @@ const stats: Stats = {
   cpuWantedUs: 4_000_000,
   memoryBytes: 100 * MIB,
   memoryPeakBytes: 256 * MIB,
+  memoryCacheBytes: 0,
   memoryLimitBytes: 1024 * MIB,
   oomKills: 1,
   pids: 1,

@@ -1,0 +1,26 @@
+import type { Box } from './box.ts';
+import { resumeBox } from './pause.ts';
+import { armTimeouts } from './timeouts.ts';
+
+/**
+ * Resolves when the sandbox runs: at once, or after it has been resumed, once for all that wait. Throws what is in the way, as
+ * `requireCell` does: `sandbox_paused` when it is paused and has no `autoResume`, `sandbox_dead`, `state_conflict`.
+ */
+export async function wakeBox(box: Box): Promise<void> {
+  const { state, autoResume } = box.row;
+  const asleep = state === 'pausing' || state === 'paused';
+  if ((asleep && autoResume) || state === 'resuming') {
+    box.waking ??= resume(box);
+    await box.waking;
+  }
+  box.requireCell();
+}
+
+async function resume(box: Box): Promise<void> {
+  try {
+    await resumeBox(box);
+    armTimeouts(box);
+  } finally {
+    box.waking = null;
+  }
+}
