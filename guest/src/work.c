@@ -61,7 +61,10 @@ static void report(uint8_t kind, const void *body, uint32_t len, int fd) {
 
 void work_ok(const void *tlv, uint32_t len) { report(WORK_OK, tlv, len, -1); }
 
-void work_ok_with(int fd) { report(WORK_OK, NULL, 0, fd); }
+void work_ok_with(int fd) {
+  report(WORK_OK, NULL, 0, fd);
+  close(fd);
+}
 
 _Noreturn void work_fail(int error, enum fail_stage stage) {
   uint8_t body[8];

@@ -31,6 +31,7 @@ struct worker {
   struct timer linger;
   struct worker *next;
   pid_t pid; /* 0 when reaped */
+  int passed; /* its result, a descriptor, until it says that it has none of it any more; -1: none */
   bool hasUp, okFirst, okSent, done, upEnded;
   const char *what;
   uint8_t *result; /* OK that waits for the data before it */
@@ -73,6 +74,8 @@ static void leave(struct worker *worker, int signal) {
   source_close(&worker->up);
   sink_close(&worker->down);
   loop_close(&worker->control);
+  if (worker->passed >= 0) close(worker->passed);
+  worker->passed = -1;
   if (worker->pid) loop_timer(&worker->linger, LINGER_MS, give_up);
   else bury(worker);
 }
@@ -110,8 +113,11 @@ static void up_ended(struct stream *stream, struct source *source, int error) {
   progress(worker);
 }
 
-static void hand_over(struct worker *worker, int fd) {
+/* Only now: while the worker has a copy too, a listener that is closed again would still be there for its next owner. */
+static void hand_over(struct worker *worker) {
   uint32_t id = worker->stream.id;
+  int fd = worker->passed;
+  worker->passed = -1;
   AUTO_FREE void *request = worker->request;
   worker->request = NULL;
   leave(worker, 0);
@@ -161,9 +167,13 @@ static void on_control(struct watch *watch, uint32_t events) {
     AUTO_CLOSE int fd = passed_fd(&message);
     uint32_t bodyLen = (uint32_t)len - 1;
     if (text[0] == WORK_FAIL && bodyLen == 8) return fail(worker, (int)le32(text + 1), le32(text + 5));
-    if (text[0] == WORK_OK && fd >= 0 && worker->adopt) return hand_over(worker, steal(&fd));
+    if (text[0] == WORK_OK && fd >= 0 && worker->adopt && worker->passed < 0) {
+      worker->passed = steal(&fd);
+      continue;
+    }
     if (text[0] == WORK_OK) take_ok(worker, text + 1, bodyLen);
     if (text[0] == WORK_DONE) {
+      if (worker->passed >= 0) return hand_over(worker);
       worker->done = true;
       progress(worker);
     }
@@ -192,6 +202,7 @@ void worker_start(const struct worker_spec *spec) {
   struct worker *worker = calloc(1, sizeof *worker);
   if (!worker) return conn_fail(spec->id, ENOMEM, STAGE_LIMIT, spec->what);
   worker->control.fd = -1;
+  worker->passed = -1;
   worker->hasUp = spec->up;
   worker->okFirst = spec->okFirst;
   worker->what = spec->what;
