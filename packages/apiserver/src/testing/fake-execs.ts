@@ -69,6 +69,11 @@ export class FakeExecs implements ExecService {
     };
   }
 
+  running = (sandbox: string) => {
+    this.#sandboxes.alive(sandbox);
+    return [...this.rows.values()].filter((row) => row.sandbox === sandbox && row.state !== 'ended');
+  };
+
   async signal(sandbox: string, exec: string, request: SignalRequest): Promise<void> {
     if (this.#row(sandbox, exec).state === 'ended') throw new VivError('exec_not_running', `exec ${exec} has ended`);
     this.signals.push(request);

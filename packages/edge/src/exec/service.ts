@@ -96,6 +96,10 @@ export class Execs implements ExecService {
     return pageOf(current, page.limit, ({ seq }) => String(seq));
   }
 
+  running(sandbox: string): Exec[] {
+    return [...requireBox(this.#context, sandbox).execs.values()].map((exec) => exec.view());
+  }
+
   async signal(sandbox: string, id: string, request: SignalRequest): Promise<void> {
     const exec = await this.#running(sandbox, id);
     exec.box.requireCell();

@@ -67,12 +67,14 @@ async function bringUp(exec: RunningExec, spawn: () => Promise<RunningExec['proc
   feedStdin(exec);
 }
 
-/** The guest says neither which user nor which directory it is about. */
+/** The guest says neither which user nor which directory it is about. `details.field` tells the two from other failures. */
 function namingCause({ asked }: RunningExec, error: VivError): VivError {
-  const { details } = error;
-  if (error.code === 'user_unknown')
+  if (error.code === 'user_unknown') {
+    const details = { ...error.details, field: 'user' };
     return new VivError('user_unknown', `the sandbox has no user "${asked.user}"`, { details, cause: error });
-  if (details.stage !== STAGE.CWD) return error;
+  }
+  if (error.details.stage !== STAGE.CWD) return error;
+  const details = { ...error.details, field: 'cwd' };
   const reason = error.message.replace(/^.*: /, '');
   return new VivError(error.code, `working directory ${asked.cwd ?? 'of the image'}: ${reason}`, {
     details,

@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import type { EnvdCall, RpcTable } from './envd-call.ts';
+import { PROCESS_METHODS } from './process.ts';
 
 /** A plain HTTP request to envd. */
 export type EnvdHttp = {
@@ -9,7 +10,7 @@ export type EnvdHttp = {
 };
 
 /** Connect RPC methods by path. */
-export const RPC_METHODS: RpcTable = {};
+export const RPC_METHODS: RpcTable = { ...PROCESS_METHODS };
 
 /** By method and path, such as `GET /files`. */
 export const HTTP_METHODS: Readonly<Record<string, EnvdHttp>> = {
