@@ -31,7 +31,6 @@ const BY_STAGE: Partial<Record<number, ErrorCode>> = {
   [STAGE.PTY]: 'spawn_failed',
   [STAGE.RLIMIT]: 'spawn_failed',
   [STAGE.WORKER]: 'file_error',
-  [STAGE.CONFIG]: 'internal',
 };
 
 /** By errno, for operations on paths and sockets. */
@@ -63,12 +62,16 @@ const BY_ERRNO_AT: Partial<Record<number, Partial<Record<number, ErrorCode>>>> =
 
 export type GuestFailure = { errno: number; stage: number; message: string };
 
+/** The request that sets up PID 1: only there is a failure a fault of ours, whatever stage a guest claims. */
+export const CONFIG_REQUEST = 'CONFIG';
+
 /** The one table from the guest's errno and stage to an error code. `details` has errno, its name, the stage and (execve) exitCode. */
 export function failureError(what: string, failure: GuestFailure): VivError {
   const { errno, stage, message } = failure;
   const details: Record<string, unknown> = { errno, errnoName: errnoName(errno), stage };
   if (stage === STAGE.EXEC) details.exitCode = errno === E.ENOENT ? 127 : 126;
-  return new VivError(codeOf(errno, stage), `${what}: ${message}`, { details });
+  const code = what === CONFIG_REQUEST && stage === STAGE.CONFIG ? 'internal' : codeOf(errno, stage);
+  return new VivError(code, `${what}: ${message}`, { details });
 }
 
 /** FAIL payload: errno u32, stage u32, message. The message is the guest's claim: control characters don't get through. */

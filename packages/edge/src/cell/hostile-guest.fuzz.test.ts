@@ -79,7 +79,7 @@ test('whatever frames a guest makes up, the host ends with results and errors it
         if (result.status === 'rejected') assertForeseen(result.reason);
       }
     }),
-    { numRuns: 3000 },
+    { numRuns: 3000, examples: [[['spawn', [raw(FRAME.FAIL, 0, 1, Buffer.from([0, 0, 0, 0, 14, 0, 0, 0]))]]]] },
   );
 });
 

@@ -4,6 +4,7 @@ import type { GuestConfig } from '../drivers/driver.ts';
 import { configFrame } from './config.ts';
 import { Connection, type ConnectionOwner, type GuestHello } from './connection.ts';
 import { bounded } from './deadline.ts';
+import { CONFIG_REQUEST } from './failure.ts';
 import { FRAME, violation } from './frame.ts';
 import type { CellStream, Link } from './link.ts';
 import type { Outflow } from './outflow.ts';
@@ -243,7 +244,7 @@ export class Session implements Link, ConnectionOwner {
 
   /** The first connection of a boot: CONFIG before anything else. */
   async #configure(connection: Connection): Promise<void> {
-    const options = { what: 'CONFIG', timeoutMs: HANDSHAKE_MS };
+    const options = { what: CONFIG_REQUEST, timeoutMs: HANDSHAKE_MS };
     await new Request(this, options, () => {}).send((stream) => configFrame(this.#options.config, stream), connection);
     if (this.#connection === connection) this.#rise([]);
   }

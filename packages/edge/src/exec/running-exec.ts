@@ -1,4 +1,3 @@
-import type { Cancel } from '@vivarium/core';
 import { type Exec, type JournalRecord, VivError } from '@vivarium/protocol';
 import type { CellProcess, ProcessExit, ProcessFailure, ProcessHandlers } from '../cell/cell-process.ts';
 import type { CommandGroup, Counters } from '../drivers/driver.ts';
@@ -8,6 +7,7 @@ import { annotate, riseOf, type Signs } from './annotation.ts';
 import { type ExecEndData, type ExecStartData, execOf, outputPath, type StreamData } from './exec-record.ts';
 import { type Cause, decideOutcome, type Ending } from './outcome.ts';
 import { OutputChannel } from './output-channel.ts';
+import { TimeLimit } from './time-limit.ts';
 
 /** How long a killed command may take to be gone before the edge stops waiting for its exit. */
 const KILL_WAIT_MS = 10_000;
@@ -47,10 +47,8 @@ export class RunningExec {
   #killing = false;
   /** Monotonic. */
   readonly #startedMs: number;
-  #timer: Cancel | null = null;
   #before: Counters | null;
-  #timeoutLeftMs: number | null;
-  #timerSetMs = 0;
+  readonly #limit: TimeLimit;
 
   /** `before`: the sandbox's counters when it was started, if they are known. */
   constructor(box: Box, start: JournalRecord, before: Counters | null, resumed = false) {
@@ -71,7 +69,7 @@ export class RunningExec {
     const agoMs = resumed ? Math.max(0, clock.now() - Date.parse(start.at)) : 0;
     this.#startedMs = clock.monotonicMs() - agoMs;
 
-    this.#timeoutLeftMs = this.asked.timeoutMs;
+    this.#limit = new TimeLimit(box.context, this.asked.timeoutMs, () => this.#endFor('timeout'));
     this.handlers = {
       onData: (chan, _offset, chunk) => this.#onData(chan, chunk),
       onEof: (chan) => this.#onEof(chan),
@@ -143,23 +141,16 @@ export class RunningExec {
 
   /** Time stands still while the sandbox is paused. */
   pauseTimer(): void {
-    if (!this.#timer) return;
-    this.#timer();
-    this.#timer = null;
-    this.#timeoutLeftMs! -= this.box.context.clock.monotonicMs() - this.#timerSetMs;
+    this.#limit.pause();
   }
 
   resumeTimer(): void {
-    if (this.#timeoutLeftMs === null || this.#timer || this.#finishing) return;
-    const { clock, deadlines } = this.box.context;
-    this.#timerSetMs = clock.monotonicMs();
-    const deadline = deadlines.add(clock.now() + Math.max(0, this.#timeoutLeftMs), () => this.#endFor('timeout'));
-    this.#timer = () => deadlines.cancel(deadline);
+    if (!this.#finishing) this.#limit.go();
   }
 
   /** After a restart: the time it ran before counts. */
   countTime(): void {
-    if (this.#timeoutLeftMs !== null) this.#timeoutLeftMs -= this.box.context.clock.monotonicMs() - this.#startedMs;
+    this.#limit.count(this.box.context.clock.monotonicMs() - this.#startedMs);
   }
 
   /** After a restart: the OOM kills before it are in its start record, the rest counts from now. */
