@@ -17,7 +17,7 @@ export type E2bNode = {
   /** Options for any call of a client. */
   readonly connection: E2bConnection;
   /** The same as environment variables, for programs of their own. */
-  readonly env: { E2B_API_KEY: string; E2B_API_URL: string; E2B_SANDBOX_URL: string };
+  readonly env: Record<'E2B_API_KEY' | 'E2B_API_URL' | 'E2B_SANDBOX_URL' | 'E2B_VOLUME_API_URL', string>;
   /** A sandbox of the template `base`, or of the one that `options` name; `close` kills it. */
   create(options?: SandboxOpts & { template?: string }): Promise<Sandbox>;
   /** A call of the control plane as no client would make it. */
@@ -42,6 +42,7 @@ export async function startE2bNode(): Promise<E2bNode> {
     E2B_API_KEY: connection.apiKey,
     E2B_API_URL: connection.apiUrl,
     E2B_SANDBOX_URL: connection.sandboxUrl,
+    E2B_VOLUME_API_URL: connection.apiUrl,
   };
   Object.assign(process.env, env);
   return {
