@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "le.h"
+#include "path.h"
 #include "tlv.h"
 #include "work.h"
 
@@ -25,13 +26,34 @@ static uint8_t type_of(mode_t mode) {
   }
 }
 
-uint32_t entry_put(uint8_t *out, const char *name, size_t nameLen, const struct stat *stat, int dir, const char *entry) {
-  ssize_t linkLen = 0;
+/* Where the link leads in the end: its real path, and what is there. Returns the path's length, -1 if it leads nowhere. */
+static ssize_t follow(int dir, const char *entry, char *link, struct stat *target) {
+  int fd = openat(dir, entry, O_PATH | O_CLOEXEC);
+  if (fd < 0) return -1;
+  ssize_t len = fstat(fd, target) < 0 ? -1 : readlinkat(WORK_PROC_FD, path_of_fd(fd), link, ENTRY_LINK_MAX);
+  close(fd);
+  return len;
+}
+
+uint32_t entry_put(uint8_t *out, const char *name, size_t nameLen, const struct stat *stat, int dir, const char *entry,
+                   bool resolve) {
   uint8_t *link = out + ENTRY_HEADER + nameLen;
-  if (S_ISLNK(stat->st_mode)) linkLen = readlinkat(dir, entry, (char *)link, ENTRY_LINK_MAX);
-  if (linkLen < 0) linkLen = 0;
-  uint32_t len = ENTRY_HEADER + (uint32_t)nameLen + (uint32_t)linkLen;
+  ssize_t linkLen = 0;
   memset(out, 0, ENTRY_HEADER);
+  if (S_ISLNK(stat->st_mode)) {
+    struct stat target;
+    linkLen = resolve ? follow(dir, entry, (char *)link, &target) : -1;
+    if (linkLen >= 0) {
+      out[5] = type_of(target.st_mode);
+      put16(out + 10, (uint16_t)(target.st_mode & 07777));
+    } else {
+      linkLen = readlinkat(dir, entry, (char *)link, ENTRY_LINK_MAX);
+    }
+    if (linkLen < 0) linkLen = 0;
+  }
+  uint32_t len = ENTRY_HEADER + (uint32_t)nameLen + (uint32_t)linkLen;
+  /* Nothing else can have attributes of users (xattr(7)). */
+  if (S_ISREG(stat->st_mode) || S_ISDIR(stat->st_mode)) len += metadata_get(out + len, dir, entry);
   put32(out, len);
   out[4] = type_of(stat->st_mode);
   put16(out + 6, (uint16_t)nameLen);
@@ -48,24 +70,28 @@ uint32_t entry_put(uint8_t *out, const char *name, size_t nameLen, const struct 
   return len;
 }
 
-static void report(const struct stat *stat, const char *name, int dir, const char *entry) {
+static void report(const struct stat *stat, const char *name, int dir, const char *entry, bool resolve) {
   uint8_t result[TLV_HEADER + ENTRY_RESULT_MAX];
   size_t nameLen = strnlen(name, 255);
-  uint32_t len = entry_put(result + TLV_HEADER, name, nameLen, stat, dir, entry);
+  uint32_t len = entry_put(result + TLV_HEADER, name, nameLen, stat, dir, entry, resolve);
   put16(result, RESULT_ENTRY);
   put16(result + 2, 0);
   put32(result + 4, len);
   work_ok(result, TLV_HEADER + len);
 }
 
-void entry_ok(int dir, const char *entry) {
+static void report_entry(int dir, const char *entry, bool resolve) {
   struct stat stat;
   if (fstatat(dir, entry, &stat, AT_SYMLINK_NOFOLLOW) < 0) work_fail(errno, STAGE_OPERATION);
-  report(&stat, entry, dir, entry);
+  report(&stat, entry, dir, entry, resolve);
 }
+
+void entry_ok(int dir, const char *entry) { report_entry(dir, entry, false); }
+
+void entry_ok_resolved(int dir, const char *entry) { report_entry(dir, entry, true); }
 
 void entry_ok_fd(int fd, const char *name) {
   struct stat stat;
   if (fstat(fd, &stat) < 0) work_fail(errno, STAGE_OPERATION);
-  report(&stat, name, fd, "");
+  report(&stat, name, fd, "", false);
 }

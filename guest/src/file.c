@@ -5,6 +5,7 @@
 #include <stddef.h>
 
 #include "conn.h"
+#include "metadata.h"
 #include "procs.h"
 #include "source.h"
 #include "work.h"
@@ -28,6 +29,7 @@ static const struct tlv_rule rules[] = {
     {FILE_MTIME, TLV_U64, offsetof(struct file, mtimeNs), 0},
     {FILE_WINDOW, TLV_U32, offsetof(struct file, window), 0},
     {FILE_OWNER, TLV_STRING, offsetof(struct file, owner), 511},
+    {FILE_METADATA, TLV_STRINGS, offsetof(struct file, metadataCount), METADATA_MAX},
 };
 
 struct operation {
@@ -39,8 +41,8 @@ struct operation {
 };
 
 static const struct operation operations[] = {
-    [1] = {.run = file_stat, .what = "stat", .flags = FILE_FOLLOW},
-    [2] = {.run = file_list, .what = "list", .flags = FILE_SELF, .up = true},
+    [1] = {.run = file_stat, .what = "stat", .flags = FILE_FOLLOW | FILE_RESOLVE},
+    [2] = {.run = file_list, .what = "list", .flags = FILE_SELF | FILE_RESOLVE, .up = true},
     [3] = {.run = file_read, .what = "read", .up = true, .okFirst = true},
     [4] = {.run = file_write,
            .what = "write",
@@ -49,7 +51,7 @@ static const struct operation operations[] = {
     [5] = {.run = file_mkdir, .what = "mkdir", .flags = FILE_PARENTS | FILE_EXCLUSIVE},
     [6] = {.run = file_rename,
            .what = "rename",
-           .flags = FILE_PARENTS | FILE_EXCLUSIVE,
+           .flags = FILE_PARENTS | FILE_EXCLUSIVE | FILE_RESOLVE,
            .need = NEED(FILE_PATH2)},
     [7] = {.run = file_remove, .what = "remove", .flags = FILE_RECURSIVE | FILE_MISSING_OK},
     [8] = {.run = file_chmod, .what = "chmod", .flags = FILE_RECURSIVE, .need = NEED(FILE_MODE)},
@@ -68,10 +70,14 @@ static const struct operation *operation_of(const struct file *file) {
 }
 
 int file_parse(struct bytes payload, struct file *file) {
-  *file = (struct file){.window = WINDOW_DEFAULT};
+  *file = (struct file){.window = WINDOW_DEFAULT, .list = payload};
   if (tlv_parse(payload, rules, sizeof rules / sizeof *rules, file, &file->seen)) return -1;
   const struct operation *operation = operation_of(file);
-  if (!operation || file->flags & ~operation->flags || !file_has(file, FILE_PATH)) return -1;
+  /* Every operation can be done with root's rights. */
+  if (!operation || file->flags & ~(operation->flags | FILE_PRIVILEGED) || !file_has(file, FILE_PATH)) return -1;
+  /* Where a link leads is looked up without the bounds of a base. */
+  if (file->flags & FILE_RESOLVE && file_has(file, FILE_BASE)) return -1;
+  if (file->metadataCount && (operation->run != file_write || !metadata_valid(payload, FILE_METADATA))) return -1;
   if ((file->seen & operation->need) != operation->need) return -1;
   if (file->window > WINDOW_MAX || file->mode > 07777 || file->offset > INT64_MAX || file->length > INT64_MAX) return -1;
   return 0;
@@ -79,7 +85,8 @@ int file_parse(struct bytes payload, struct file *file) {
 
 static void run(const void *request) {
   const struct file *file = request;
-  work_as(file->user);
+  if (file->flags & FILE_PRIVILEGED) work_for(file->user);
+  else work_as(file->user);
   operation_of(file)->run(file);
   work_done();
 }

@@ -17,6 +17,8 @@ enum file_flag {
   FILE_AT_OFFSET = 128,
   FILE_RECURSIVE = 256,
   FILE_MISSING_OK = 512,
+  FILE_RESOLVE = 1024,
+  FILE_PRIVILEGED = 2048,
 };
 
 enum file_tag {
@@ -35,12 +37,14 @@ enum file_tag {
   FILE_MTIME = 13,
   FILE_WINDOW = 14,
   FILE_OWNER = 15,
+  FILE_METADATA = 16,
 };
 
 struct file {
-  uint32_t op, mode, flags, depth, uid, gid, window;
+  uint32_t op, mode, flags, depth, uid, gid, window, metadataCount;
   uint64_t offset, length, mtimeNs;
   struct bytes path, path2, user, base, owner;
+  struct bytes list; /* the whole request, for FILE_METADATA */
   uint64_t seen;
 };
 

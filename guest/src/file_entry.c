@@ -32,11 +32,16 @@ static char *begin_with_parents(const struct file *file, struct bytes path) {
   return text;
 }
 
+static void report(const struct file *file, struct place place) {
+  if (file->flags & FILE_RESOLVE) entry_ok_resolved(place.dir, place.name);
+  else entry_ok(place.dir, place.name);
+}
+
 void file_stat(const struct file *file) {
   const char *path = begin(file);
   if (!(file->flags & FILE_FOLLOW)) {
     struct place place = path_place(path);
-    return entry_ok(place.dir, place.name);
+    return report(file, place);
   }
   int fd = path_open(path, O_PATH, 0);
   if (fd < 0) work_fail(-fd, STAGE_PATH);
@@ -68,7 +73,7 @@ void file_rename(const struct file *file) {
   struct place from = path_place(path_text(file->path));
   unsigned flags = file->flags & FILE_EXCLUSIVE ? RENAME_NOREPLACE : 0;
   if (syscall(SYS_renameat2, from.dir, from.name, to.dir, to.name, flags) < 0) work_fail(errno, STAGE_OPERATION);
-  entry_ok(to.dir, to.name);
+  report(file, to);
 }
 
 void file_symlink(const struct file *file) {

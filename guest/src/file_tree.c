@@ -21,14 +21,15 @@
 static struct {
   uint8_t *bytes;
   size_t len;
+  bool resolve;
 } list;
 
 static void add_record(const char *name, size_t len, const struct stat *stat, int dir, const char *entry) {
-  if (list.len + ENTRY_HEADER + len + ENTRY_LINK_MAX > LIST_BUFFER) {
+  if (list.len + ENTRY_REST_MAX + len > LIST_BUFFER) {
     work_write(list.bytes, list.len);
     list.len = 0;
   }
-  list.len += entry_put(list.bytes + list.len, name, len, stat, dir, entry);
+  list.len += entry_put(list.bytes + list.len, name, len, stat, dir, entry, list.resolve);
 }
 
 static void list_visit(const struct walk_entry *entry, void *context) {
@@ -42,6 +43,7 @@ void file_list(const struct file *file) {
   int root = path_open(path_text(file->path), O_RDONLY | O_DIRECTORY | O_NONBLOCK, 0);
   if (root < 0) work_fail(-root, STAGE_PATH);
   if (!(list.bytes = malloc(LIST_BUFFER))) work_fail(ENOMEM, STAGE_LIMIT);
+  list.resolve = file->flags & FILE_RESOLVE;
   if (file->flags & FILE_SELF) {
     if (fstat(root, &stat) < 0) work_fail(errno, STAGE_OPERATION);
     add_record(".", 1, &stat, root, "");

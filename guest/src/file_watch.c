@@ -190,6 +190,33 @@ static enum event_kind kind_of(uint32_t mask) {
   return EVENT_ATTRIBUTES;
 }
 
+/* Of an atomic write (file_write.c): nobody's business but ours. */
+static bool is_temporary(const char *name) {
+  if (strncmp(name, ".viv-", 5) || strspn(name + 5, "0123456789abcdef") != 16) return false;
+  return !strcmp(name + 21, ".tmp");
+}
+
+/* Is this the temporary file of an atomic write, or how it gets its name? What the name then means is told as modified. */
+static bool is_ours(const struct inotify_event *event, const char *name) {
+  static uint32_t renaming;
+  if (is_temporary(name)) {
+    if (event->mask & IN_MOVED_FROM) renaming = event->cookie;
+    return true;
+  }
+  return event->mask & IN_MOVED_TO && event->cookie && event->cookie == renaming;
+}
+
+/* A file without a name (O_TMPFILE) is told of as `#` and its inode's number, though nothing of that name is there. */
+static bool is_nameless(const struct watched *entry, const struct inotify_event *event, const char *name) {
+  struct stat stat;
+  if (!(event->mask & (IN_MODIFY | IN_ATTRIB)) || *name != '#' || !name[1]) return false;
+  if (name[1 + strspn(name + 1, "0123456789")]) return false;
+  int dir = open_beneath(entry->path);
+  bool there = dir >= 0 && !fstatat(dir, name, &stat, AT_SYMLINK_NOFOLLOW);
+  if (dir >= 0) close(dir);
+  return !there;
+}
+
 static void handle(const struct inotify_event *event) {
   if (event->mask & IN_Q_OVERFLOW) return send_event(EVENT_OVERFLOW, 0, false, "", "");
   struct watched *entry = find(event->wd);
@@ -204,6 +231,7 @@ static void handle(const struct inotify_event *event) {
   /* A sub-directory's own attributes come from its parent too. */
   if (!*name && !isRoot) return;
   bool isDir = event->mask & IN_ISDIR || !*name;
+  if (!isDir && (is_ours(event, name) || is_nameless(entry, event, name))) return;
   send_event(kind_of(event->mask), event->cookie, isDir, entry->path, name);
   if (!recursive || !(event->mask & IN_ISDIR)) return;
   char *path = join(entry->path, name);

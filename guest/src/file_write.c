@@ -12,6 +12,7 @@
 
 #include "entry.h"
 #include "file.h"
+#include "metadata.h"
 #include "path.h"
 #include "work.h"
 
@@ -19,6 +20,8 @@
 #define BATCH (1u << 20)
 #define LINKS_MAX 40
 #define NAME_TRIES 16
+/* The names of temporary files; file_watch.c knows them. */
+#define TEMP_NAME ".viv-%016llx.tmp"
 
 #ifndef RENAME_NOREPLACE
 #define RENAME_NOREPLACE 1
@@ -48,7 +51,7 @@ static void on_term(int sig) {
 static void choose_name(void) {
   uint64_t random = 0;
   if (getrandom(&random, sizeof random, 0) < 0) fail(errno, STAGE_OPERATION);
-  snprintf(tempName, sizeof tempName, ".viv-%016llx.tmp", (unsigned long long)random);
+  snprintf(tempName, sizeof tempName, TEMP_NAME, (unsigned long long)random);
 }
 
 /* A file without a name where the file system has that (a kill leaves nothing at all), else one with a random name. */
@@ -67,21 +70,32 @@ static int open_temp(int dir) {
   fail(errno, STAGE_OPERATION);
 }
 
-/* Gives the nameless file a name: directly, or a random one to be renamed from. */
-static void name_temp(int fd, int dir, const char *name) {
-  if (linkat(WORK_PROC_FD, path_of_fd(fd), dir, name, AT_SYMLINK_FOLLOW) < 0) fail(errno, STAGE_OPERATION);
+/* Gives the nameless file a name: the one it is to have if nothing is there, or a random one to be renamed from. */
+static int name_temp(int fd, int dir, const char *name) {
+  return linkat(WORK_PROC_FD, path_of_fd(fd), dir, name, AT_SYMLINK_FOLLOW);
 }
 
-static void publish(int fd, struct place place, bool exclusive) {
-  if (tempDir < 0 && exclusive) return name_temp(fd, place.dir, place.name);
+static void publish(int fd, struct place place, bool fresh, bool exclusive) {
+  if (tempDir < 0 && fresh) {
+    if (!name_temp(fd, place.dir, place.name)) return;
+    if (exclusive || errno != EEXIST) fail(errno, STAGE_OPERATION);
+  }
   if (tempDir < 0) {
     choose_name();
+    if (name_temp(fd, place.dir, tempName) < 0) fail(errno, STAGE_OPERATION);
     tempDir = place.dir;
-    name_temp(fd, place.dir, tempName);
   }
   unsigned flags = exclusive ? RENAME_NOREPLACE : 0;
   if (syscall(SYS_renameat2, tempDir, tempName, place.dir, place.name, flags) < 0) fail(errno, STAGE_OPERATION);
   tempDir = -1;
+}
+
+/* The content came before the name, so nobody who watches the directory was told of it: tells them that it was modified,
+ * as inotify(7) does when the time changes. A failure is one of telling only. */
+static void tell_watchers(const struct file *file, struct place place) {
+  struct timespec times[2] = {{.tv_nsec = UTIME_OMIT}, {.tv_nsec = UTIME_NOW}};
+  if (file_has(file, FILE_MTIME)) times[1] = file_mtime(file);
+  utimensat(place.dir, place.name, times, AT_SYMLINK_NOFOLLOW);
 }
 
 /* Where the path leads when its last component is a symbolic link: the file is replaced, not the link. */
@@ -161,6 +175,8 @@ static void dress(int fd, const struct file *file, const struct stat *old, mode_
   /* A user who may replace the file but not give it away keeps what it can: the file then is its own. */
   if (!asked && old && fchown(fd, old->st_uid, old->st_gid) < 0 && errno != EPERM) fail(errno, STAGE_OPERATION);
   if (newMode != (mode_t)-1 && fchmod(fd, newMode) < 0) fail(errno, STAGE_OPERATION);
+  int error = metadata_set(fd, file->list, FILE_METADATA);
+  if (error) fail(-error, STAGE_OPERATION);
   if (!file_has(file, FILE_MTIME)) return;
   struct timespec times[2] = {{.tv_nsec = UTIME_OMIT}, file_mtime(file)};
   if (futimens(fd, times) < 0) fail(errno, STAGE_OPERATION);
@@ -189,7 +205,8 @@ static void write_atomic(const struct file *file, char *path) {
   mode_t mode = file_has(file, FILE_MODE) ? file->mode : exists ? old.st_mode & 07777 : 0644;
   dress(fd, file, exists ? &old : NULL, mode);
   settle(fd, file, -1);
-  publish(fd, place, exclusive);
+  publish(fd, place, !exists, exclusive);
+  tell_watchers(file, place);
   settle(fd, file, place.dir);
   entry_ok_fd(fd, path_last(path));
 }

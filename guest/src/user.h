@@ -26,5 +26,7 @@ struct user {
 int user_lookup(struct bytes spec, struct user *user);
 /* Becomes the user, for good: groups, gid, uid. Returns 0 or -errno. */
 int user_become(const struct user *user);
+/* Makes files in the user's name from now on, with the rights that the process has. Returns 0 or -errno. */
+int user_lend(const struct user *user);
 
 #endif

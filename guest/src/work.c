@@ -30,10 +30,10 @@ void work_enter(int control, int data) {
   role_close_from(WORK_PROC_FD + 1);
 }
 
-const struct user *work_as(struct bytes spec) {
+static const struct user *enter(struct bytes spec, int (*become)(const struct user *)) {
   static struct user user;
   int error = user_lookup(spec, &user);
-  if (!error) error = user_become(&user);
+  if (!error) error = become(&user);
   if (error) work_fail(-error, STAGE_USER);
   /* Changing ids resets this; the user must not be able to look into what was pid 1. */
   prctl(PR_SET_DUMPABLE, 0);
@@ -41,6 +41,10 @@ const struct user *work_as(struct bytes spec) {
     if (chdir("/") < 0) work_fail(errno, STAGE_PATH);
   return &user;
 }
+
+const struct user *work_as(struct bytes user) { return enter(user, user_become); }
+
+const struct user *work_for(struct bytes user) { return enter(user, user_lend); }
 
 static void report(uint8_t kind, const void *body, uint32_t len, int fd) {
   struct iovec iov[2] = {{&kind, 1}, {(void *)body, len}};

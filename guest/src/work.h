@@ -12,7 +12,7 @@
 #define WORK_CONTROL_FD 3
 #define WORK_DATA_FD 4
 #define WORK_PROC_FD 5
-#define WORK_MESSAGE_MAX 8192
+#define WORK_MESSAGE_MAX 12288
 
 enum work_message { WORK_OK = 'O', WORK_FAIL = 'F', WORK_DONE = 'D' };
 
@@ -20,6 +20,8 @@ enum work_message { WORK_OK = 'O', WORK_FAIL = 'F', WORK_DONE = 'D' };
 void work_enter(int control, int data);
 /* Becomes `user` (a SPAWN user spec) and goes to the home directory. Fails with STAGE_USER. */
 const struct user *work_as(struct bytes user);
+/* The same, but keeps the rights of pid 1: only what it makes is the user's. */
+const struct user *work_for(struct bytes user);
 
 /* Reports the result. */
 void work_ok(const void *tlv, uint32_t len);

@@ -34,6 +34,7 @@ export const TAG = {
   mtime: 13,
   window: 14,
   owner: 15,
+  metadata: 16,
 } as const;
 
 export const FLAG = {
@@ -47,6 +48,8 @@ export const FLAG = {
   atOffset: 128,
   recursive: 256,
   missingOk: 512,
+  resolve: 1024,
+  privileged: 2048,
 } as const;
 
 type Path = string | Uint8Array;

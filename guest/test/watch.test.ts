@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { after, before, test } from 'node:test';
-import { FLAG, OP, refusal, request, TAG } from './files.ts';
+import { FLAG, OP, refusal, request, TAG, write } from './files.ts';
 import { Guest, type Link, until } from './guest.ts';
 import { T } from './wire.ts';
 
@@ -96,4 +96,36 @@ test('only directories are watched', async () => {
   writeFileSync(`${guest.dir}/file`, '');
   assert.equal(await refusal(link, OP.watch, `${guest.dir}/file`), 20);
   assert.equal(await refusal(link, OP.watch, `${guest.dir}/none`), 2);
+});
+
+test('an atomic write is told as a file that appears or is modified, and nothing of how it is done', async () => {
+  const dir = `${guest.dir}/atomic`;
+  mkdirSync(dir);
+  const id = await watch(dir);
+  const atomic = [[TAG.flags, FLAG.atomic]] as const;
+  await write(link, `${dir}/file`, Buffer.from('one'), [...atomic]);
+  assert.deepEqual(await events(id, 'modify file'), ['create file', 'modify file']);
+  await write(link, `${dir}/file`, Buffer.from('two'), [...atomic]);
+  renameSync(`${dir}/file`, `${dir}/moved`);
+  assert.deepEqual(await events(id, 'to moved'), ['modify file', 'from file', 'to moved']);
+  link.send(T.CANCEL, id);
+});
+
+test('a program’s own files with names much like ours are told', async () => {
+  const dir = `${guest.dir}/alike`;
+  mkdirSync(dir);
+  const id = await watch(dir);
+  for (const name of [
+    '.viv-0123.tmp',
+    '.viv-0123456789abcdef.tmpx',
+    'viv-0123456789abcdef.tmp',
+    '.viv-0123456789abcdeg.tmp',
+  ])
+    mkdirSync(`${dir}/${name}`);
+  mkdirSync(`${dir}/.viv-0123456789abcdef.tmp`);
+  const seen = await events(id, 'create .viv-0123456789abcdef.tmp');
+  assert.equal(seen.length, 5);
+  writeFileSync(`${dir}/#12`, 'x');
+  assert.deepEqual(await events(id, 'modify #12'), ['create #12', 'modify #12']);
+  link.send(T.CANCEL, id);
 });

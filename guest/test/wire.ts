@@ -99,6 +99,10 @@ export type Entry = {
   mtimeNs: bigint;
   name: Buffer;
   link: Buffer;
+  targetType: number;
+  targetMode: number;
+  /** `key=value` in the order of the record. */
+  metadata: string[];
 };
 
 export function parseEntries(bytes: Buffer): Entry[] {
@@ -107,6 +111,8 @@ export function parseEntries(bytes: Buffer): Entry[] {
     const nameLen = bytes.readUInt16LE(at + 6);
     const linkLen = bytes.readUInt16LE(at + 8);
     const name = at + 60;
+    const link = name + nameLen;
+    const end = at + bytes.readUInt32LE(at);
     entries.push({
       type: bytes.readUInt8(at + 4),
       mode: bytes.readUInt32LE(at + 12),
@@ -116,8 +122,23 @@ export function parseEntries(bytes: Buffer): Entry[] {
       size: Number(bytes.readBigUInt64LE(at + 36)),
       mtimeNs: bytes.readBigInt64LE(at + 44),
       name: bytes.subarray(name, name + nameLen),
-      link: bytes.subarray(name + nameLen, name + nameLen + linkLen),
+      link: bytes.subarray(link, link + linkLen),
+      targetType: bytes.readUInt8(at + 5),
+      targetMode: bytes.readUInt16LE(at + 10),
+      metadata: parsePairs(bytes.subarray(link + linkLen, end)),
     });
   }
   return entries;
+}
+
+function parsePairs(block: Buffer): string[] {
+  const pairs: string[] = [];
+  for (let at = 0; at < block.length; ) {
+    const key = at + 3;
+    const value = key + block.readUInt8(at);
+    const end = value + block.readUInt16LE(at + 1);
+    pairs.push(`${block.subarray(key, value)}=${block.subarray(value, end)}`);
+    at = end;
+  }
+  return pairs;
 }
