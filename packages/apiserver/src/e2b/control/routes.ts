@@ -1,5 +1,19 @@
 import type { ControlRoute } from './control-call.ts';
+import { forkRoutes } from './forks.ts';
+import { lifecycleRoutes } from './lifecycle.ts';
+import { logRoutes } from './logs.ts';
+import { metricsRoutes } from './metrics.ts';
+import { networkRoutes } from './network.ts';
+import { sandboxListRoutes } from './sandbox-list.ts';
 import { sandboxRoutes } from './sandboxes.ts';
 
 /** Every route of the control plane, by noun. */
-export const CONTROL_ROUTES: readonly ControlRoute[] = [...sandboxRoutes];
+export const CONTROL_ROUTES: readonly ControlRoute[] = [
+  ...sandboxRoutes,
+  ...sandboxListRoutes,
+  ...lifecycleRoutes,
+  ...forkRoutes,
+  ...metricsRoutes,
+  ...logRoutes,
+  ...networkRoutes,
+];

@@ -2,6 +2,8 @@ import { createHmac } from 'node:crypto';
 import type { Sandbox } from '@vivarium/protocol';
 import type { E2bContext } from '../context.ts';
 import { nativeFacts, type SandboxFacts } from '../store/sandbox-facts.ts';
+import { shownNetwork } from './network-rules.ts';
+import { imageUser } from './template-source.ts';
 
 /** What the clients are told runs inside: they choose their wire forms by it. */
 export const ENVD_VERSION = '0.6.13';
@@ -9,8 +11,8 @@ export const ENVD_VERSION = '0.6.13';
 const CLIENT_ID = 'vivarium';
 
 /** The facts of any sandbox of the node. */
-export function factsOf({ store }: E2bContext, { id, image }: Sandbox): SandboxFacts {
-  return store.sandboxes.get(id) ?? nativeFacts(image);
+export function factsOf({ store, edge }: E2bContext, { id, image }: Sandbox): SandboxFacts {
+  return store.sandboxes.get(id) ?? nativeFacts(image, imageUser(edge, image));
 }
 
 /** Opens the ports of a sandbox whose traffic is not public. */
@@ -43,9 +45,9 @@ export function listView(context: E2bContext, sandbox: Sandbox): object {
     sandboxID: sandbox.id,
     clientID: CLIENT_ID,
     startedAt: sandbox.startedAt ?? sandbox.createdAt,
-    endAt: sandbox.expiresAt ?? sandbox.createdAt,
+    endAt: sandbox.expiresAt ?? sandbox.startedAt ?? sandbox.createdAt,
     state: stateView(sandbox),
-    cpuCount: Math.max(1, Math.round(sandbox.limits.cpus)),
+    cpuCount: cpuCount(sandbox),
     memoryMB: sandbox.limits.memoryMiB,
     diskSizeMB: sandbox.limits.diskMiB,
     envdVersion: ENVD_VERSION,
@@ -62,9 +64,14 @@ export function infoView(context: E2bContext, sandbox: Sandbox): object {
     ...(secure && { envdAccessToken: context.edge.sandboxes.token(sandbox.id) }),
     domain: context.domain ?? null,
     allowInternetAccess,
-    ...(network && { network }),
+    ...(network && { network: shownNetwork(network) }),
     lifecycle: { onTimeout: sandbox.onTimeout, autoResume: sandbox.autoResume },
   };
+}
+
+/** CPUs as clients count them: whole ones. */
+export function cpuCount({ limits }: Sandbox): number {
+  return Math.max(1, Math.round(limits.cpus));
 }
 
 /** There are two states: what is being paused is as good as paused. */

@@ -1,4 +1,5 @@
-import { ImageName, VivError } from '@vivarium/protocol';
+import type { Edge } from '@vivarium/edge/edge.ts';
+import { ImageName, type Key, type Limits, VivError } from '@vivarium/protocol';
 import type { E2bContext } from '../context.ts';
 
 /** What a sandbox is made from. */
@@ -7,21 +8,39 @@ export type TemplateSource = {
   templateID: string;
   alias: string | null;
   image: string;
+  /** Who calls act as that name nobody. */
+  user: string;
+  limits?: Partial<Limits>;
+  /** Runs in every new sandbox before its client hears of it; what it throws ends the sandbox. */
+  start?(edge: Edge, sandbox: string): Promise<void>;
 };
 
 /** Templates that come with the node, by the family of their images: the newest version counts. */
 const BUILTIN: Record<string, string> = { base: 'e2b/base', 'code-interpreter-v1': 'e2b/code-interpreter' };
 
 /** A template by id, name, alias or tag; a snapshot by id; or an image of the node by its name. Throws `image_not_found`. */
-export function findTemplate({ edge }: E2bContext, name: string): TemplateSource {
+export function findTemplate({ edge }: E2bContext, name: string, _key: Key): TemplateSource {
   const family = Object.hasOwn(BUILTIN, name) ? BUILTIN[name] : undefined;
   if (family !== undefined) {
     const image = edge.images
       .list({ limit: 1000 })
       .items.filter((one) => one.name.startsWith(`${family}@`))
       .sort((a, b) => b.name.localeCompare(a.name, 'en', { numeric: true }))[0];
-    if (image) return { templateID: name, alias: name, image: image.name };
+    if (image) return { templateID: name, alias: name, image: image.name, user: 'user' };
   }
-  if (ImageName.safeParse(name).success) return { templateID: name, alias: null, image: edge.images.get(name).name };
+  if (ImageName.safeParse(name).success) {
+    const image = edge.images.get(name);
+    return { templateID: name, alias: null, image: image.name, user: imageUser(edge, name) };
+  }
   throw new VivError('image_not_found', `template '${name.slice(0, 200)}' not found`);
+}
+
+/** Images that were made for this surface have a user `user`; others act as their own. */
+export function imageUser(edge: Edge, name: string): string {
+  if (name.startsWith('e2b/')) return 'user';
+  try {
+    return edge.images.get(name).config.user || 'root';
+  } catch {
+    return 'root';
+  }
 }

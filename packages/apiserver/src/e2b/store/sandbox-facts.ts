@@ -6,6 +6,7 @@ export type SandboxFacts = {
   /** As the client asked for it. */
   templateID: string;
   alias: string | null;
+  image: string;
   /** False: envd calls need no access token (older clients' default). */
   secure: boolean;
   network: E2bNetwork | null;
@@ -16,15 +17,16 @@ export type SandboxFacts = {
 };
 
 /** A native sandbox as E2B clients see it: its template is its image, and its token is needed for everything. */
-export function nativeFacts(image: string): SandboxFacts {
+export function nativeFacts(image: string, user: string): SandboxFacts {
   return {
     templateID: image,
     alias: null,
+    image,
     secure: true,
     network: null,
     allowInternetAccess: null,
     volumeMounts: [],
-    user: 'user',
+    user,
   };
 }
 
@@ -34,13 +36,18 @@ export class SandboxFactsTable {
   readonly #put: StatementSync;
   readonly #remove: StatementSync;
   readonly #ids: StatementSync;
+  readonly #images: StatementSync;
 
   constructor(database: DatabaseSync) {
-    database.exec('CREATE TABLE IF NOT EXISTS sandbox_facts (id TEXT PRIMARY KEY, facts TEXT NOT NULL) STRICT');
+    database.exec(`CREATE TABLE IF NOT EXISTS sandbox_facts (
+      id TEXT PRIMARY KEY, template TEXT NOT NULL, alias TEXT, image TEXT NOT NULL, facts TEXT NOT NULL) STRICT`);
     this.#get = database.prepare('SELECT facts FROM sandbox_facts WHERE id = ?');
-    this.#put = database.prepare('INSERT OR REPLACE INTO sandbox_facts (id, facts) VALUES (?, ?)');
+    this.#put = database.prepare(
+      'INSERT OR REPLACE INTO sandbox_facts (id, template, alias, image, facts) VALUES (?, ?, ?, ?, ?)',
+    );
     this.#remove = database.prepare('DELETE FROM sandbox_facts WHERE id = ?');
     this.#ids = database.prepare('SELECT id FROM sandbox_facts');
+    this.#images = database.prepare('SELECT DISTINCT image FROM sandbox_facts WHERE template = ?1 OR alias = ?1');
   }
 
   /** Undefined: it was not made over this surface. */
@@ -50,7 +57,12 @@ export class SandboxFactsTable {
   }
 
   put(id: string, facts: SandboxFacts): void {
-    this.#put.run(id, JSON.stringify(facts));
+    this.#put.run(id, facts.templateID, facts.alias, facts.image, JSON.stringify(facts));
+  }
+
+  /** Images that sandboxes of a template (by id or alias) were made from. */
+  imagesOf(template: string): string[] {
+    return (this.#images.all(template) as { image: string }[]).map(({ image }) => image);
   }
 
   /** Forgets those that the node has forgotten. */
