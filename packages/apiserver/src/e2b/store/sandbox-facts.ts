@@ -39,15 +39,15 @@ export class SandboxFactsTable {
   readonly #images: StatementSync;
 
   constructor(database: DatabaseSync) {
-    database.exec(`CREATE TABLE IF NOT EXISTS sandbox_facts (
+    database.exec(`CREATE TABLE IF NOT EXISTS sandboxes (
       id TEXT PRIMARY KEY, template TEXT NOT NULL, alias TEXT, image TEXT NOT NULL, facts TEXT NOT NULL) STRICT`);
-    this.#get = database.prepare('SELECT facts FROM sandbox_facts WHERE id = ?');
+    this.#get = database.prepare('SELECT facts FROM sandboxes WHERE id = ?');
     this.#put = database.prepare(
-      'INSERT OR REPLACE INTO sandbox_facts (id, template, alias, image, facts) VALUES (?, ?, ?, ?, ?)',
+      'INSERT OR REPLACE INTO sandboxes (id, template, alias, image, facts) VALUES (?, ?, ?, ?, ?)',
     );
-    this.#remove = database.prepare('DELETE FROM sandbox_facts WHERE id = ?');
-    this.#ids = database.prepare('SELECT id FROM sandbox_facts');
-    this.#images = database.prepare('SELECT DISTINCT image FROM sandbox_facts WHERE template = ?1 OR alias = ?1');
+    this.#remove = database.prepare('DELETE FROM sandboxes WHERE id = ?');
+    this.#ids = database.prepare('SELECT id FROM sandboxes');
+    this.#images = database.prepare('SELECT DISTINCT image FROM sandboxes WHERE template = ?1 OR alias = ?1');
   }
 
   /** Undefined: it was not made over this surface. */
