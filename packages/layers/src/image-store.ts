@@ -14,9 +14,8 @@ import { Catalog } from './catalog.ts';
 import { Committer } from './committer.ts';
 import { ImageMaker } from './image-maker.ts';
 import { archiveSource } from './importers/archive.ts';
-import { builtinBase } from './importers/builtin.ts';
+import { builtinSource } from './importers/builtin.ts';
 import { bootstrapSource } from './importers/debootstrap.ts';
-import { builtinGraderTools } from './importers/grader-tools.ts';
 import { LayerFiles } from './layer-files.ts';
 import { LayerMounts, type Mounter } from './layer-mounts.ts';
 import { OciImporter } from './oci/oci-importer.ts';
@@ -152,7 +151,7 @@ class DirectoryImageStore implements ImageStore {
     const { name, source } = request;
     const { debianMirror: mirror } = this.#options;
     if (source.type === 'builtin') {
-      const { source: recipe, config } = source.name === 'base' ? builtinBase(mirror) : builtinGraderTools();
+      const { source: recipe, config } = builtinSource(source.name, mirror);
       const merged = { ...config, ...request.config, env: { ...config.env, ...request.config.env } };
       return this.#importFrom(name, recipe, merged, signal);
     }
@@ -224,15 +223,14 @@ class DirectoryImageStore implements ImageStore {
 
   async acquire(name: string): Promise<{ image: Image; layers: { digest: string; path: string }[]; release(): void }> {
     const { image } = this.#catalog.get(name);
-    const release = this.#hold(image);
-    try {
-      const digests = image.layers.map(({ digest }) => digest);
-      await this.#mounts.ensure(digests);
-      return { image, layers: digests.map((digest) => ({ digest, path: this.#mounts.path(digest) })), release };
-    } catch (error) {
-      release();
-      throw error;
-    }
+    const digests = image.layers.map(({ digest }) => digest);
+    return { image, ...(await this.#mounted(digests, this.#hold(image))) };
+  }
+
+  async acquireLayers(
+    digests: readonly string[],
+  ): Promise<{ layers: { digest: string; path: string }[]; release(): void }> {
+    return this.#mounted(digests, this.#mounts.hold(digests));
   }
 
   reacquire(digests: string[]): { release(): void } {
@@ -263,6 +261,17 @@ class DirectoryImageStore implements ImageStore {
         });
       return this.#maker.make({ name, source, config: parsed.data }, report, abort);
     });
+  }
+
+  /** Layers that are held, mounted; when that fails they are given back. */
+  async #mounted(digests: readonly string[], release: () => void) {
+    try {
+      await this.#mounts.ensure(digests);
+      return { layers: digests.map((digest) => ({ digest, path: this.#mounts.path(digest) })), release };
+    } catch (error) {
+      release();
+      throw error;
+    }
   }
 
   /** Counts one user of the image: neither its name nor its layers can be removed meanwhile. */
