@@ -5,6 +5,7 @@ import { INTERPRETER_CHECKS } from './interpreter.ts';
 import { PROCESS_CHECKS } from './processes.ts';
 import { SANDBOX_CHECKS } from './sandbox.ts';
 import { SECRET_CHECKS } from './secrets.ts';
+import { TEMPLATE_CHECKS } from './templates.ts';
 import { VOLUME_CHECKS } from './volumes.ts';
 
 /** Every public method of both clients with its check. */
@@ -13,6 +14,7 @@ export const METHOD_CHECKS: Checks = {
   ...PROCESS_CHECKS,
   ...FILE_CHECKS,
   ...GIT_CHECKS,
+  ...TEMPLATE_CHECKS,
   ...VOLUME_CHECKS,
   ...SECRET_CHECKS,
   ...INTERPRETER_CHECKS,

@@ -59,7 +59,8 @@ export const PROCESS_CHECKS: Checks = {
   },
   'commandHandle.wait': async ({ sandbox }) => {
     const handle = await sandbox.commands.run('sleep 0.2; echo done', background);
-    assert.deepEqual(await handle.wait(), { exitCode: 0, stdout: 'done\n', stderr: '' });
+    const { exitCode, stdout, stderr } = await handle.wait();
+    assert.deepEqual([exitCode, stdout, stderr], [0, 'done\n', '']);
     assert.equal(handle.exitCode, 0);
   },
   'commandHandle.kill': async ({ sandbox }) => {
