@@ -2,13 +2,14 @@ import { type SandboxState, VivError } from '@vivarium/protocol';
 
 /**
  * The lifecycle of a sandbox as a table: from each state, the states that may follow. `ended` and `failed` are final.
- * Everything that lives can be ended at any moment, also while it is being created or frozen.
+ * Everything that lives can be ended at any moment, also while it is being created or frozen. One that is paused is paused once more when
+ * it is to give up its memory too.
  */
 export const TRANSITIONS: Readonly<Record<SandboxState, readonly SandboxState[]>> = {
   creating: ['running', 'ending', 'failed'],
   running: ['pausing', 'ending'],
   pausing: ['paused', 'running', 'ending'],
-  paused: ['resuming', 'ending'],
+  paused: ['pausing', 'resuming', 'ending'],
   resuming: ['running', 'paused', 'ending'],
   ending: ['ended'],
   ended: [],

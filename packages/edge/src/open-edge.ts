@@ -20,12 +20,16 @@ import { endBox, stopCell } from './lifecycle/end.ts';
 import { EventHub } from './lifecycle/event-hub.ts';
 import { Gate } from './lifecycle/gate.ts';
 import { pruneEnded } from './lifecycle/retention.ts';
+import { RoomGauge } from './lifecycle/room.ts';
 import { Sandboxes } from './lifecycle/service.ts';
 import { EdgeMetrics } from './metrics/edge-metrics.ts';
 import { Info } from './metrics/info.ts';
 import { Reaches } from './ports/reach.ts';
 import { Ports } from './ports/service.ts';
 import { Registry } from './registry/registry.ts';
+import { noVolumes } from './volumes/no-disk.ts';
+import { Volumes } from './volumes/service.ts';
+import type { VolumeDisk } from './volumes/volume-disk.ts';
 
 const MIB = 1_048_576;
 
@@ -47,6 +51,8 @@ export type EdgeOptions = {
   stateDir: string;
   drivers: Driver[];
   images: ImageStore;
+  /** Where volumes lie. Default: nowhere, so there are none. */
+  volumeDisk?: VolumeDisk;
   log: Logger;
   clock?: Clock;
   random?: Random;
@@ -74,6 +80,8 @@ export type OpenEdge = Edge & {
 /** Opens the edge of one node: adopts what lives, then serves. */
 export async function openEdge(options: EdgeOptions): Promise<OpenEdge> {
   const context = makeContext(options);
+  const volumes = new Volumes(context);
+  await volumes.open();
   const reaches = new Reaches();
   context.onRunning = (box) => reaches.arm(box);
   const adopted = await adoptAll(context);
@@ -88,6 +96,7 @@ export async function openEdge(options: EdgeOptions): Promise<OpenEdge> {
     leases,
     images: new Images(context),
     builds: new Builds(context),
+    volumes,
     info: new Info(context, options.version ?? '0.1.0'),
     adopted,
     drain: () => {
@@ -115,9 +124,11 @@ function makeContext(options: EdgeOptions): EdgeContext {
     deadlines: new Deadlines(clock),
     drivers: new Map(drivers.map((driver) => [driver.kind, driver])),
     images,
+    volumeDisk: options.volumeDisk ?? noVolumes('this edge has no place for volumes'),
     metrics: new EdgeMetrics(options.metrics),
     hub: new EventHub(),
     endedExecs: new EndedExecs(),
+    room: new RoomGauge(clock, stateDir),
     createGate: new Gate('creates', limits.createConcurrency, limits.createQueue),
     boxes: new Map(),
     openCell,
@@ -145,7 +156,7 @@ async function close(context: EdgeContext, reaches: Reaches): Promise<void> {
   context.draining = true;
   await Promise.all(
     [...context.boxes.values()]
-      .map((box) => box.creating ?? box.ending)
+      .map((box) => box.creating ?? box.ending ?? box.waking)
       .filter((busy) => busy !== null)
       .map((busy) => busy.catch(() => {})),
   );

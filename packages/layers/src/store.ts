@@ -98,6 +98,8 @@ export interface ImageStore {
   acquire(name: string): Promise<{ image: Image; layers: { digest: string; path: string }[]; release(): void }>;
   /** The same for layers a live sandbox already uses (adoption). */
   reacquire(digests: string[]): { release(): void };
+  /** Mounts and holds layers that are in use already, whatever names they have now. */
+  acquireLayers(digests: readonly string[]): Promise<{ layers: { digest: string; path: string }[]; release(): void }>;
   /** Is a layer file there and right? Used by `viv doctor` and tests. */
   verify(digest: string): Promise<void>;
   /** Unmounts layers nobody uses. */

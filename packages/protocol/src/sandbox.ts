@@ -1,6 +1,7 @@
 import { z } from '@hono/zod-openapi';
 import { Env, Id, ImageName, Labels, Metadata, Time, UserSpec } from './id.ts';
 import { ImageRef } from './image-ref.ts';
+import { MountedVolume, VolumeMounts } from './volume.ts';
 
 export const Kind = z.enum(['fn', 'container', 'microvm', 'vm']);
 export type Kind = z.infer<typeof Kind>;
@@ -125,6 +126,7 @@ export const SandboxCreate = z
       .max(OVERLAYS_MAX)
       .default([])
       .describe('images whose layers go on top of those of `image`, in this order; their configs do not count'),
+    volumes: VolumeMounts.default([]).describe('volumes to mount, in containers only'),
   })
   .openapi('SandboxCreate');
 export type SandboxCreate = z.infer<typeof SandboxCreate>;
@@ -154,6 +156,7 @@ export const Sandbox = z
     lease: Id.nullable(),
     reach: z.array(Reach.omit({ headers: true })),
     overlay: z.array(ImageName),
+    volumes: z.array(MountedVolume),
     network: z.enum(['none', 'node']).describe('`node`: a step of a build that was given the node’s own network'),
     token: z
       .string()

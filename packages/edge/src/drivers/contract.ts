@@ -143,6 +143,94 @@ export function driverContract(open: () => Promise<DriverUnderTest>): void {
       await end(cell, shell);
     });
 
+    test('a stopped cell keeps its files, also deleted ones stay away, and starts anew over them, again and again', async () => {
+      let { cell, shell } = await start({}, { layers: node.layers });
+      const anew = { ...spec(), id: cell.record.id };
+      await shell.run('echo one > /root/file; rm /etc/group; mkdir /root/dir');
+      for (const [round, expected] of ['one\n', 'one\n1\n', 'one\n1\n2\n'].entries()) {
+        await shell.spawn('trap "" TERM; sleep 1000');
+        shell.close();
+        await Promise.all([cell.stop(), cell.stop()]);
+        await cell.ended;
+        await assert.rejects(cell.connect(), (error) => codeOf(error) === 'sandbox_lost');
+        const { pids, memoryBytes, diskBytes } = await cell.usage();
+        assert.deepEqual([pids, memoryBytes, diskBytes > 0], [0, 0, true]);
+        const again = await driver.restart(JSON.parse(JSON.stringify(cell.record)), anew);
+        cells.delete(cell);
+        cells.add(again);
+        [cell, shell] = [again, await openShell(again)];
+        const found = await shell.run(
+          'cat /root/file; test -e /etc/group || ps -o args | grep -c "^[s]leep"; ls -d /root/dir',
+        );
+        assert.equal(found.stdout, `${expected}0\n/root/dir\n`);
+        await shell.run(`echo ${round + 1} >> /root/file`);
+      }
+      await end(cell, shell);
+      assert.deepEqual(await driver.sweep(liveIds()), []);
+    });
+
+    test('changes, snapshots and disk limit of a stopped cell are those it had; it can be destroyed', async () => {
+      const { cell, shell } = await start({ diskMiB: 16, memoryMiB: 256 });
+      await shell.run('echo mine > /root/file');
+      shell.close();
+      await cell.stop();
+      const found: string[] = [];
+      for await (const { path } of cell.changes()) found.push(path);
+      assert.deepEqual(found, ['/root/file']);
+      const snapshot = await cell.snapshotScratch('stopped');
+      const copy = await start({}, { scratchFrom: snapshot });
+      await cell.dropSnapshot(snapshot);
+      assert.equal((await copy.shell.run('cat /root/file')).stdout, 'mine\n');
+      await end(copy.cell, copy.shell);
+      const again = await driver.restart(cell.record, { ...spec({ diskMiB: 16, memoryMiB: 256 }), id: cell.record.id });
+      const reopened = await openShell(again);
+      assert.notEqual((await reopened.run('dd if=/dev/zero of=/root/big bs=1M count=64 conv=fsync')).code, 0);
+      reopened.close();
+      await again.stop();
+      cells.delete(cell);
+      await again.destroy();
+      assert.deepEqual(await driver.sweep(liveIds()), []);
+    });
+
+    test('a restart that fails leaves it stopped with its files', async () => {
+      const { cell, shell } = await start();
+      await shell.run('echo mine > /root/file');
+      shell.close();
+      await cell.stop();
+      const broken = { ...spec({}, { layers: [{ digest: 'none', path: '/nonexistent/layer' }] }), id: cell.record.id };
+      await assert.rejects(driver.restart(cell.record, broken), VivError);
+      const again = await driver.restart(cell.record, { ...spec(), id: cell.record.id });
+      const reopened = await openShell(again);
+      assert.equal((await reopened.run('cat /root/file')).stdout, 'mine\n');
+      cells.delete(cell);
+      await end(again, reopened);
+    });
+
+    test('a new driver adopts a stopped cell, and one that was to be stopped; one without files is lost', async () => {
+      const [stopped, running, gone] = [await start(), await start(), await start()];
+      for (const { shell } of [stopped, running, gone]) {
+        await shell.run('echo kept > /root/file');
+        shell.close();
+      }
+      await stopped.cell.stop();
+      await gone.cell.destroy();
+      driver = await node.reopen();
+      await assert.rejects(driver.adoptStopped(gone.cell.record), (error) => codeOf(error) === 'sandbox_lost');
+      for (const { cell } of [stopped, running]) {
+        const adopted = await driver.adoptStopped(JSON.parse(JSON.stringify(cell.record)));
+        assert.equal((await adopted.usage()).pids, 0);
+      }
+      cells.delete(gone.cell);
+      assert.deepEqual(await driver.sweep(liveIds()), []);
+      for (const { cell } of [stopped, running]) {
+        const again = await driver.restart(cell.record, { ...spec(), id: cell.record.id });
+        const shell = await openShell(again);
+        assert.equal((await shell.run('cat /root/file')).stdout, 'kept\n');
+        cells.delete(cell);
+        await end(again, shell);
+      }
+    });
+
     test('a command that double-forks and leaves its session ends with its group', async () => {
       const { cell, shell } = await start();
       const command = await shell.spawn('setsid sh -c "setsid sleep 1000 & setsid sleep 1000 &" & sleep 1000');

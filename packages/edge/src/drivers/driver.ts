@@ -13,14 +13,24 @@ export interface Driver {
   prepare(spec: CellSpec): Promise<void>;
   /** Boots the cell. On an error nothing of it is left behind. */
   start(spec: CellSpec): Promise<CellHandle>;
+  /**
+   * Boots a cell that was stopped anew, over its own scratch; its layers are those it had. The handle takes the place of the stopped one. On
+   * an error it stays stopped.
+   */
+  restart(stopped: CellRecord, spec: CellSpec): Promise<CellHandle>;
   /** The same after an edge restart. Throws VivError `sandbox_lost` when the cell is gone (and removes what is left of it). */
   adopt(record: CellRecord): Promise<CellHandle>;
+  /** `adopt` for a cell that is stopped, or was to be: what still runs of it is ended. Throws `sandbox_lost` when its scratch is gone. */
+  adoptStopped(record: CellRecord): Promise<CellHandle>;
   /** Removes whatever a dead cell of ours, known by its record or not at all (crash in mid-start), left behind. */
   sweep(known: ReadonlySet<string>): Promise<string[]>;
 }
 
 /** One lower layer, resolved: a directory where it is mounted read-only on this node. Lowest first. */
 export type LayerMount = { digest: string; path: string };
+
+/** A directory of the node that a cell mounts read-write (or not) by idmapping: ids on disk are those inside. Set-id bits and devices in it mean nothing. */
+export type CellVolume = { directory: string; at: string; readOnly: boolean };
 
 export type CellSpec = {
   id: string;
@@ -31,6 +41,8 @@ export type CellSpec = {
   env: Record<string, string>;
   /** `node`: the node's own network, for steps of builds; else a loopback device and nothing more. */
   network?: 'none' | 'node';
+  /** Absent: none. Throws `unsupported` in `prepare` where a kind can't have them. */
+  volumes?: CellVolume[];
   /** Scratch to start from: the snapshot of another sandbox's scratch (fork), else empty. */
   scratchFrom?: string;
 };
@@ -80,6 +92,11 @@ export interface CellHandle {
   /** A snapshot of the scratch that a new cell can start from (`scratchFrom`); removed by `dropSnapshot`. */
   snapshotScratch(name: string): Promise<string>;
   dropSnapshot(path: string): Promise<void>;
+  /**
+   * Ends all its processes, PID 1 too, and keeps its scratch. What reads files (changes, exports, snapshots) works on, and so do `usage`,
+   * which then counts no more than its disk, and `destroy`; it can be started again (`Driver.restart`). Idempotent.
+   */
+  stop(): Promise<void>;
   /** Ends everything and removes everything of it. Idempotent. */
   destroy(): Promise<void>;
 }

@@ -106,9 +106,10 @@ export class RunningExec {
   }
 
   /** Ends the command and all it started, and says why. Resolves when it has ended. */
-  async end(cause: Cause): Promise<void> {
+  async end(cause: Cause, message: string | null = null): Promise<void> {
     if (this.#cause || this.#finishing) return this.recorded;
     this.#cause = cause;
+    this.#causeMessage = message;
     const unstick = this.box.context.clock.after(KILL_WAIT_MS, () => void this.#finish({ kind: 'unknown' }));
     this.#killing = true;
     try {

@@ -10,7 +10,7 @@ export class FakeDriver implements Driver {
   readonly kind = 'container';
   readonly cells = new Map<string, FakeHandle>();
   /** Called at each step of a create; may throw or wait. */
-  onStep: (step: 'prepare' | 'start' | 'connect', id: string) => Promise<void> = async () => {};
+  onStep: (step: 'prepare' | 'start' | 'connect' | 'stop', id: string) => Promise<void> = async () => {};
   swept: string[] = [];
 
   /** In place of Cell.open: the guest behind the connection. */
@@ -38,9 +38,23 @@ export class FakeDriver implements Driver {
     return handle;
   }
 
-  async adopt(record: CellRecord): Promise<CellHandle> {
+  async restart(stopped: CellRecord, spec: CellSpec): Promise<CellHandle> {
+    await this.onStep('start', spec.id);
+    const handle = new FakeHandle(this, stopped.id, spec.limits.diskMiB);
+    this.cells.set(stopped.id, handle);
+    return handle;
+  }
+
+  async adoptStopped(record: CellRecord): Promise<CellHandle> {
     const handle = this.cells.get(record.id);
     if (!handle) throw new VivError('sandbox_lost', `cell ${record.id} is gone`);
+    await handle.stop();
+    return handle;
+  }
+
+  async adopt(record: CellRecord): Promise<CellHandle> {
+    const handle = this.cells.get(record.id);
+    if (!handle || handle.stopped) throw new VivError('sandbox_lost', `cell ${record.id} is gone`);
     return handle;
   }
 
@@ -57,6 +71,7 @@ export class FakeHandle implements CellHandle {
   readonly ended: Promise<{ reason: string }>;
   readonly groups = new Map<string, FakeGroup>();
   paused = false;
+  stopped = false;
   attached: string[] = [];
   destroyed = 0;
   /** What the kernel would have counted. */
@@ -76,6 +91,7 @@ export class FakeHandle implements CellHandle {
 
   async connect(): Promise<Duplex> {
     await this.#driver.onStep('connect', this.record.id);
+    if (this.stopped) throw new VivError('sandbox_lost', 'it has no PID 1');
     if (this.paused) throw new VivError('request_timeout', 'a frozen guest says nothing');
     const stream = new Duplex({ read() {}, write: (_chunk, _encoding, done) => done() });
     return Object.assign(stream, { guest: this.guest });
@@ -148,6 +164,14 @@ export class FakeHandle implements CellHandle {
   }
 
   async dropSnapshot(): Promise<void> {}
+
+  async stop(): Promise<void> {
+    await this.#driver.onStep('stop', this.record.id);
+    this.stopped = true;
+    this.paused = false;
+    this.guest.processes.clear();
+    this.die('stopped');
+  }
 
   async destroy(): Promise<void> {
     this.destroyed += 1;

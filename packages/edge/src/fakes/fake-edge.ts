@@ -7,6 +7,7 @@ import pino from 'pino';
 import type { StreamOptions } from '../edge.ts';
 import type { EdgeLimits } from '../lifecycle/context.ts';
 import { type OpenEdge, openEdge } from '../open-edge.ts';
+import { DirectoryDisk } from './directory-disk.ts';
 import { FakeDriver } from './fake-driver.ts';
 import { FakeImages } from './fake-images.ts';
 
@@ -16,12 +17,14 @@ export class FakeEdge {
   readonly driver = new FakeDriver();
   readonly images = new FakeImages();
   readonly clock = new FakeClock();
+  readonly volumes: DirectoryDisk;
   readonly #limits: Partial<EdgeLimits>;
   #seed = 1;
   edge!: OpenEdge;
 
   private constructor(limits: Partial<EdgeLimits>, stateDir: string) {
     this.stateDir = stateDir;
+    this.volumes = new DirectoryDisk(join(stateDir, 'volumes'));
     this.#limits = { minFreeDiskBytes: 0, minFreeMemoryBytes: 0, ...limits };
   }
 
@@ -82,6 +85,7 @@ export class FakeEdge {
       stateDir,
       drivers: [driver],
       images,
+      volumeDisk: this.volumes,
       clock,
       random: seededRandom(this.#seed++),
       log: pino({ level: process.env.VIV_TEST_LOG ?? 'silent' }),

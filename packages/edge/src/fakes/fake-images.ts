@@ -71,6 +71,10 @@ export class FakeImages implements ImageStore {
     return { image, layers: this.layers, ...this.reacquire() };
   }
 
+  async acquireLayers() {
+    return { layers: this.layers, ...this.reacquire() };
+  }
+
   reacquire() {
     this.held += 1;
     let held = true;

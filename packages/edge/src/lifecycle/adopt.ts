@@ -3,6 +3,7 @@ import { replayExecs } from '../exec/resume-execs.ts';
 import { Journal } from '../journal/journal.ts';
 import type { SandboxRow } from '../registry/sandbox-row.ts';
 import { Box, sandboxDir } from './box.ts';
+import { finishCooling } from './cold.ts';
 import { openBoxCell, watchEnd } from './connect.ts';
 import type { EdgeContext } from './context.ts';
 import { closeBox, endBox, finishEnding } from './end.ts';
@@ -61,6 +62,7 @@ function loadBox(context: EdgeContext, row: SandboxRow): Box {
 
 async function takeOver(box: Box): Promise<void> {
   const { context, row } = box;
+  if (row.cold) return takeOverCold(box);
   box.releaseLayers = context.images.reacquire(row.layers).release;
   box.handle = await context.drivers.get(row.kind)!.adopt(row.record!);
   if (row.state === 'ending') return void (await finishEnding(box));
@@ -70,6 +72,16 @@ async function takeOver(box: Box): Promise<void> {
   await openBoxCell(box);
   if (row.state === 'resuming') box.step('running');
   watchEnd(box);
+  armTimeouts(box);
+}
+
+/** It has no cell, or shall have none: its pause without memory is finished, a resume that was under way is taken back. */
+async function takeOverCold(box: Box): Promise<void> {
+  const { context, row } = box;
+  box.releaseLayers = (await context.images.acquireLayers(row.layers)).release;
+  box.handle = await context.drivers.get(row.kind)!.adoptStopped(row.record!);
+  if (row.state === 'ending') return void (await finishEnding(box));
+  finishCooling(box);
   armTimeouts(box);
 }
 

@@ -7,6 +7,7 @@ import type { RunningExec } from '../exec/running-exec.ts';
 import { diskError, type Journal } from '../journal/journal.ts';
 import type { OutputBudget } from '../journal/kept-output.ts';
 import { type SandboxRow, toSandbox } from '../registry/sandbox-row.ts';
+import { isVolumeFull } from '../volumes/mounts.ts';
 import type { EdgeContext } from './context.ts';
 
 /** Close to its limit a disk takes no more blocks: metadata has a share. */
@@ -43,7 +44,7 @@ export class Box {
   idle: Deadline | null = null;
   /** Settles when creating is over, however. */
   creating: Promise<void> | null = null;
-  /** Settles when the resume that calls into it wait for is over. */
+  /** Settles when the resume under way is over. */
   waking: Promise<void> | null = null;
   /** Settles when it has ended. */
   ending: Promise<void> | null = null;
@@ -89,7 +90,8 @@ export class Box {
     try {
       sandboxes.update(next);
     } catch (error) {
-      if (from === 'creating' && to === 'running') throw diskError(error, 'edge.db');
+      // Only then is it known which processes are its cell.
+      if (to === 'running' && (from === 'creating' || this.row.cold)) throw diskError(error, 'edge.db');
       if (to === 'pausing' || to === 'resuming') throw diskError(error, 'edge.db');
       this.context.log.error({ err: error, sandbox: this.id, state: to }, 'a step can’t be written down yet');
       sandboxes.updateLater(next);
@@ -152,14 +154,20 @@ export class Box {
     }
   }
 
-  /** Has it used up its disk? */
+  /** Has it used up its disk, or one of its volumes? */
   async isDiskFull(): Promise<boolean> {
     try {
+      if (isVolumeFull(this.context, this.row)) return true;
       const { diskBytes, diskLimitBytes } = await this.handle!.usage();
       return diskLimitBytes > 0 && diskBytes >= diskLimitBytes * FULL_PART;
     } catch {
       return false;
     }
+  }
+
+  /** When it ends if it is resumed now: a clock that was stopped starts anew. */
+  expiryAfterPause(): number {
+    return this.row.expiresAt ?? this.context.clock.now() + this.row.ttlS * 1000;
   }
 
   /** Cancels TTL and idle time-out. */

@@ -8,9 +8,11 @@ import type { EndedExecs } from '../exec/ended-execs.ts';
 import type { DescriptorCache } from '../journal/descriptor-cache.ts';
 import type { EdgeMetrics } from '../metrics/edge-metrics.ts';
 import type { Registry } from '../registry/registry.ts';
+import type { VolumeDisk } from '../volumes/volume-disk.ts';
 import type { Box } from './box.ts';
 import type { EventHub } from './event-hub.ts';
 import type { Gate } from './gate.ts';
+import type { RoomGauge } from './room.ts';
 
 /** Bounds of one edge; each has a default in open.ts. */
 export type EdgeLimits = {
@@ -46,10 +48,12 @@ export type EdgeContext = {
   readonly deadlines: Deadlines;
   readonly drivers: ReadonlyMap<Kind, Driver>;
   readonly images: ImageStore;
+  readonly volumeDisk: VolumeDisk;
   readonly metrics: EdgeMetrics;
   readonly hub: EventHub;
   readonly endedExecs: EndedExecs;
   readonly createGate: Gate;
+  readonly room: RoomGauge;
   /** Every sandbox that holds resources of this node. */
   readonly boxes: Map<string, Box>;
   /** Opens the guest's end; tests put a fake here. */

@@ -2,7 +2,9 @@ import { type SandboxCreate, VivError } from '@vivarium/protocol';
 import type { Idempotency, Owner } from '../edge.ts';
 import { Journal } from '../journal/journal.ts';
 import type { SandboxRow } from '../registry/sandbox-row.ts';
+import { volumesOf } from '../volumes/mounts.ts';
 import { Box, sandboxDir } from './box.ts';
+import { cellSpec } from './cell-spec.ts';
 import { checkStillCreating, openBoxCell, watchEnd } from './connect.ts';
 import type { EdgeContext } from './context.ts';
 import { closeBox, stopCell } from './end.ts';
@@ -80,16 +82,8 @@ async function boot(box: Box, origin: Origin | undefined): Promise<void> {
     const driver = context.drivers.get(row.kind)!;
     const layers = await acquireLayers(box);
     checkStillCreating(box);
-    const { id, limits, env } = row;
-    const spec = {
-      id,
-      hostname: row.name ?? id,
-      layers,
-      limits,
-      env,
-      network: row.builder?.network ?? 'none',
-      ...(origin?.scratchFrom === undefined ? {} : { scratchFrom: origin.scratchFrom }),
-    };
+    const { scratchFrom } = origin ?? {};
+    const spec = { ...cellSpec(context, row, layers), ...(scratchFrom !== undefined && { scratchFrom }) };
     await driver.prepare(spec);
     checkStillCreating(box);
     box.handle = await driver.start(spec);
@@ -158,6 +152,7 @@ function newRow(context: EdgeContext, request: SandboxCreate, owner: Owner): San
     record: null,
     layers: [],
     overlay: request.overlay,
+    volumes: volumesOf(context, request, owner.keyId),
   };
 }
 

@@ -58,5 +58,7 @@ function forkRequest(box: Box, { labels, metadata, ttlS }: ForkRequest): Sandbox
     ...(row.lease ? { lease: row.lease } : {}),
     reach: row.reach,
     overlay: row.overlay ?? [],
+    // By their ids: the same volumes, whoever forks.
+    volumes: (row.volumes ?? []).map(({ id, path, readOnly }) => ({ name: id, path, readOnly })),
   };
 }

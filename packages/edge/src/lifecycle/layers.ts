@@ -1,6 +1,14 @@
 import type { LayerMount } from '../drivers/driver.ts';
 import type { Box } from './box.ts';
 
+/** All layers of a sandbox that had its cell before: what it was made of, and what is mounted in it. They are held already. */
+export async function layersAgain(box: Box): Promise<{ root: LayerMount[]; all: LayerMount[] }> {
+  const { context, row } = box;
+  const { layers, release } = await context.images.acquireLayers(row.layers);
+  release();
+  return { root: layers.slice(0, row.rootLayers ?? layers.length), all: layers };
+}
+
 /**
  * Mounts and holds the layers of a sandbox, lowest first: those of its image, then those of the images over it. A layer that
  * comes twice counts where it is highest: what it shows there hides all that it shows below.
@@ -21,5 +29,6 @@ export async function acquireLayers(box: Box): Promise<LayerMount[]> {
     }
   }
   row.layers = [...layers.keys()];
+  row.rootLayers = layers.size;
   return [...layers.values()];
 }

@@ -1,4 +1,5 @@
 import { type MountRequest, VivError } from '@vivarium/protocol';
+import type { LayerMount } from '../drivers/driver.ts';
 import type { Box } from './box.ts';
 
 /** Images mounted in one running sandbox. */
@@ -24,7 +25,10 @@ export function mountImage(box: Box, { image: name, from, at }: MountRequest): P
     try {
       if (layers.length > 1)
         throw new VivError('unsupported', `only an image of one layer can be mounted; ${name} has ${layers.length}`);
-      box.change({ mounts: [...mounts, { image: name, at }], layers: [...new Set([...before, layer.digest])] });
+      box.change({
+        mounts: [...mounts, { image: name, at, from, digest: layer.digest }],
+        layers: [...new Set([...before, layer.digest])],
+      });
       await box.handle!.attachLayer(layer, from, at).catch((error) => {
         box.change({ mounts, layers: before });
         throw error;
@@ -54,4 +58,24 @@ export function unmountImage(box: Box, at: string): Promise<void> {
     box.change({ mounts: mounts.filter((mount) => mount.at !== at) });
     box.note('state', { unmounted: at });
   });
+}
+
+/**
+ * Mounts in its new cell what was mounted in the former one, in the same order. What can't be mounted any more (its own programs moved the
+ * directory away) is told in the journal and left out: that must not keep the sandbox from running.
+ */
+export async function mountAgain(box: Box, layers: readonly LayerMount[]): Promise<void> {
+  const mounts = box.row.mounts ?? [];
+  for (const { image, at, from = '/', digest } of mounts) {
+    const layer = layers.find((each) => each.digest === digest);
+    try {
+      if (!layer) throw new VivError('image_not_found', `${image} is not known by its layer`);
+      await box.handle!.attachLayer(layer, from, at);
+    } catch (thrown) {
+      const { code, message } = VivError.from(thrown);
+      if (code === 'sandbox_lost') throw thrown;
+      box.note('state', { unmounted: at, error: { code, message } });
+      box.change({ mounts: (box.row.mounts ?? []).filter((mount) => mount.at !== at) });
+    }
+  }
 }

@@ -32,10 +32,10 @@ import { requireBox, requireRow } from './find.ts';
 import { forkBox, forkKey } from './fork.ts';
 import { mountImage, unmountImage } from './mounts.ts';
 import { packBox, snapshotBox } from './pack.ts';
-import { pauseBox, resumeBox } from './pause.ts';
+import { pauseBox } from './pause.ts';
 import { sweepBox } from './sweep.ts';
 import { armTimeouts } from './timeouts.ts';
-import { wakeBox } from './wake.ts';
+import { resumeOnce, wakeBox } from './wake.ts';
 
 /** Sandboxes: made, watched, changed, ended. */
 export class Sandboxes implements SandboxService {
@@ -106,8 +106,7 @@ export class Sandboxes implements SandboxService {
 
   async resume(id: string): Promise<Sandbox> {
     const box = this.#box(id);
-    await resumeBox(box);
-    armTimeouts(box);
+    await resumeOnce(box);
     return toSandbox(box.row);
   }
 

@@ -58,10 +58,10 @@ async function timedOut(box: Box, reason: EndReason): Promise<void> {
   }
 }
 
-/** Freezes a sandbox and stops its clock: nothing ends it but a call. */
+/** Pauses a sandbox, as it asks for, and stops its clock: nothing ends it but a call. */
 export async function holdBox(box: Box, reason: EndReason): Promise<void> {
   box.note('state', { held: reason });
   box.change({ expiresAt: null });
-  if (box.row.state === 'running') await pauseBox(box);
-  box.disarm();
+  await pauseBox(box, { memory: box.row.pauseMemory ?? true });
+  armTimeouts(box);
 }

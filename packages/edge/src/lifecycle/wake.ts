@@ -2,6 +2,12 @@ import type { Box } from './box.ts';
 import { resumeBox } from './pause.ts';
 import { armTimeouts } from './timeouts.ts';
 
+/** Resumes it, once for all who ask meanwhile. */
+export function resumeOnce(box: Box): Promise<void> {
+  box.waking ??= resume(box);
+  return box.waking;
+}
+
 /**
  * Resolves when the sandbox runs: at once, or after it has been resumed, once for all that wait. Throws what is in the way, as
  * `requireCell` does: `sandbox_paused` when it is paused and has no `autoResume`, `sandbox_dead`, `state_conflict`.
@@ -9,10 +15,7 @@ import { armTimeouts } from './timeouts.ts';
 export async function wakeBox(box: Box): Promise<void> {
   const { state, autoResume } = box.row;
   const asleep = state === 'pausing' || state === 'paused';
-  if ((asleep && autoResume) || state === 'resuming') {
-    box.waking ??= resume(box);
-    await box.waking;
-  }
+  if ((asleep && autoResume) || state === 'resuming') await resumeOnce(box);
   box.requireCell();
 }
 

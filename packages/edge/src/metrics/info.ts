@@ -1,8 +1,8 @@
 import { statfsSync } from 'node:fs';
 import type { Capability, NodeInfo } from '@vivarium/protocol';
 import type { InfoService } from '../edge.ts';
-import { memoryBytes } from '../lifecycle/admission.ts';
 import type { EdgeContext } from '../lifecycle/context.ts';
+import { memoryBytes } from '../lifecycle/room.ts';
 import { PressureGauge } from './pressure.ts';
 
 /** The node about itself. */

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import type { Pressure } from '@vivarium/protocol';
-import { memoryBytes } from '../lifecycle/admission.ts';
+import { memoryBytes } from '../lifecycle/room.ts';
 
 /** Percentages are over at least this long. */
 const WINDOW_MS = 1000;

@@ -1,5 +1,14 @@
 import { isoTime } from '@vivarium/core';
-import type { EndReason, ErrorCode, Kind, Limits, Reach, Sandbox, SandboxState } from '@vivarium/protocol';
+import type {
+  EndReason,
+  ErrorCode,
+  Kind,
+  Limits,
+  MountedVolume,
+  Reach,
+  Sandbox,
+  SandboxState,
+} from '@vivarium/protocol';
 import type { CellRecord } from '../drivers/driver.ts';
 
 /** Everything the edge knows of one sandbox, as it is written down. Times in milliseconds since the epoch. */
@@ -43,10 +52,14 @@ export type SandboxRow = {
   record: CellRecord | null;
   /** Digests of the layers: of the image, then of what lies over it. */
   layers: string[];
+  /** How many of them, from the first on, are its root file system; the rest are mounted somewhere in it. */
+  rootLayers?: number;
   /** Images that lie over it; missing in rows of former versions. */
   overlay?: string[];
+  /** Volumes that it has from its creation on: they are in use as long as it lives. */
+  volumes?: MountedVolume[];
   /** Images mounted while it runs, and where. */
-  mounts?: { image: string; at: string }[];
+  mounts?: { image: string; at: string; from?: string; digest?: string }[];
 };
 
 /** The row as the API shows it: without secrets; the token only where it is asked for. */
@@ -75,6 +88,7 @@ export function toSandbox(row: SandboxRow, withToken = false): Sandbox {
     lease: row.lease,
     reach: row.reach.map(({ headers: _, ...rest }) => rest),
     overlay: row.overlay ?? [],
+    volumes: row.volumes ?? [],
     network: row.builder?.network ?? 'none',
     ...(withToken ? { token: row.token } : {}),
   };

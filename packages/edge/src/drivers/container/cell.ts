@@ -142,6 +142,12 @@ export class ContainerCell implements CellHandle {
     snapshots.delete(path);
   }
 
+  async stop(): Promise<void> {
+    const { spawner, place } = this.#context;
+    await spawner.callAgain('stopCell', { place: { ...place, hierarchy: this.record.hierarchy }, id: this.record.id });
+    this.#end({ reason: 'stopped' });
+  }
+
   destroy(): Promise<void> {
     this.#destroyed ??= this.#destroy().catch((error) => {
       this.#destroyed = undefined;

@@ -2,7 +2,7 @@ import { chownSync, closeSync, existsSync, mkdirSync, readFileSync, renameSync, 
 import { basename, dirname } from 'node:path';
 import { VivError } from '@vivarium/protocol';
 import { CellGroup } from '../../limits/cell-group.ts';
-import { createSnapshot, createSubvolume } from '../../native/btrfs.ts';
+import { createSnapshot, createSubvolume, subvolumeId } from '../../native/btrfs.ts';
 import { errnoOf } from '../../native/libc.ts';
 import { listenUnix } from '../../native/socket.ts';
 import { openUserNamespace } from '../../native/user-namespace.ts';
@@ -14,6 +14,7 @@ import { ociConfig } from './oci-config.ts';
 import { mountRoot } from './overlay.ts';
 import { type CreateCell, type CreatedCell, paths } from './place.ts';
 import { processStartTime } from './process-stat.ts';
+import { stopCell } from './stop.ts';
 
 const MIB = 1024 * 1024;
 /** Connections that may wait for viv-init: the host makes one at a time. */
@@ -21,21 +22,22 @@ const BACKLOG = 8;
 
 /**
  * Runs in the spawner: makes a cell up to its PID 1, which listens on the control socket. Whatever fails, nothing of it
- * is left.
+ * is left, but for a scratch that was there before.
  */
 export async function createCell(params: CreateCell): Promise<CreatedCell> {
   try {
+    if (params.scratchKept) await stopCell(params);
     return await build(params);
   } catch (error) {
-    await destroyCell(params);
+    await (params.scratchKept ? stopCell(params) : destroyCell(params));
     throw asNodeFull(error);
   }
 }
 
 async function build(params: CreateCell): Promise<CreatedCell> {
-  const { place, id, hostname, slot, layers, limits, scratchFrom, network } = params;
+  const { place, id, hostname, slot, layers, limits, network } = params;
   const { runDir } = place;
-  const subvolume = makeScratch(runDir, id, slot, limits.diskMiB * MIB, scratchFrom);
+  const subvolume = makeScratch(params);
   const group = new CellGroup(place.hierarchy, id);
   group.create();
   const rootfs = paths.root(runDir, id);
@@ -74,19 +76,26 @@ function writeResolvConf(runDir: string): string {
   return path;
 }
 
-function makeScratch(runDir: string, id: string, slot: number, limitBytes: number, from?: string): number {
-  const cell = paths.cell(runDir, id);
-  const subvolume =
-    from === undefined
-      ? createSubvolume(dirname(cell), basename(cell), limitBytes)
-      : createSnapshot(from, dirname(cell), basename(cell), { limitBytes });
+function makeScratch(params: CreateCell): number {
+  const { place, id, slot } = params;
+  const cell = paths.cell(place.runDir, id);
+  const subvolume = scratchVolume(params, cell);
+  const isNew = !existsSync(`${cell}/upper`);
   // What an overlay left in its work directory must not be there when the next one starts.
-  if (from !== undefined) rmSync(`${cell}/work`, { recursive: true, force: true });
-  for (const dir of from === undefined ? [`${cell}/upper`, `${cell}/work`] : [`${cell}/work`]) {
+  if (!isNew) rmSync(`${cell}/work`, { recursive: true, force: true });
+  for (const dir of isNew ? [`${cell}/upper`, `${cell}/work`] : [`${cell}/work`]) {
     mkdirSync(dir, { mode: 0o755 });
     chownSync(dir, idBase(slot), idBase(slot));
   }
   return subvolume;
+}
+
+/** Kept, copied or empty. Returns its id. */
+function scratchVolume({ limits, scratchFrom, scratchKept }: CreateCell, cell: string): number {
+  if (scratchKept) return subvolumeId(cell);
+  const [parent, name, limitBytes] = [dirname(cell), basename(cell), limits.diskMiB * MIB];
+  if (scratchFrom !== undefined) return createSnapshot(scratchFrom, parent, name, { limitBytes });
+  return createSubvolume(parent, name, limitBytes);
 }
 
 function crunArguments(runDir: string, id: string): string[] {

@@ -87,12 +87,30 @@ export class ContainerDriver implements Driver {
     const slot = this.#takeSlot(spec);
     this.#live.add(spec.id);
     try {
-      const created = await this.#creates.run(() => this.#create(spec, slot));
+      const created = await this.#creates.run(() => this.#create(this.#params(spec, slot)));
       return this.#handle(spec, slot, created);
     } catch (error) {
       this.#forget(spec.id, slot);
       throw error;
     }
+  }
+
+  async restart(stopped: CellRecord, spec: CellSpec): Promise<CellHandle> {
+    const { slot } = parseRecord(stopped);
+    const params: CreateCell = { ...this.#params(spec, slot), scratchKept: true };
+    const created = await this.#creates.run(() => this.#create(params));
+    return this.#handle(spec, slot, created);
+  }
+
+  async adoptStopped(record: CellRecord): Promise<CellHandle> {
+    const known = parseRecord(record);
+    const { id, slot, hierarchy } = known;
+    const params = { place: { ...this.place, hierarchy }, id };
+    if (!(await this.#spawner.callAgain<boolean>('stopAgain', params)))
+      throw new VivError('sandbox_lost', `the files of ${id} are gone`);
+    this.#ranges.share(slot);
+    this.#live.add(id);
+    return new ContainerCell(known, this.#context(id, slot));
   }
 
   async adopt(record: CellRecord): Promise<CellHandle> {
@@ -120,8 +138,21 @@ export class ContainerDriver implements Driver {
   }
 
   /** A spawner killed in mid-create leaves pieces: they are removed, and the create is tried again. */
-  async #create(spec: CellSpec, slot: number): Promise<CreatedCell> {
-    const params: CreateCell = {
+  async #create(params: CreateCell): Promise<CreatedCell> {
+    const { place, id } = params;
+    for (let attempt = 1; ; attempt++) {
+      try {
+        return await this.#spawner.call('createCell', params);
+      } catch (error) {
+        if (!isSpawnerLost(error)) throw error;
+        await this.#spawner.callAgain(params.scratchKept ? 'stopCell' : 'destroyCell', { place, id });
+        if (attempt >= CREATE_ATTEMPTS_MAX) throw error;
+      }
+    }
+  }
+
+  #params(spec: CellSpec, slot: number): CreateCell {
+    return {
       place: this.place,
       id: spec.id,
       hostname: spec.hostname,
@@ -131,15 +162,6 @@ export class ContainerDriver implements Driver {
       network: spec.network ?? 'none',
       ...(spec.scratchFrom === undefined ? {} : { scratchFrom: spec.scratchFrom }),
     };
-    for (let attempt = 1; ; attempt++) {
-      try {
-        return await this.#spawner.call('createCell', params);
-      } catch (error) {
-        if (!isSpawnerLost(error)) throw error;
-        await this.#spawner.callAgain('destroyCell', { place: this.place, id: spec.id });
-        if (attempt >= CREATE_ATTEMPTS_MAX) throw error;
-      }
-    }
   }
 
   #handle(spec: CellSpec, slot: number, created: CreatedCell): CellHandle {

@@ -9,6 +9,7 @@ import { destroyCell } from './destroy.ts';
 import { openDirectories } from './directories.ts';
 import { type Place, paths } from './place.ts';
 import { openScratch, snapshotCell } from './scratch.ts';
+import { stopAgain, stopCell } from './stop.ts';
 import { sweep } from './sweep.ts';
 
 /** What the container driver asks the spawner to do. */
@@ -17,6 +18,8 @@ export const containerOperations = {
   openScratch,
   bindCrun,
   createCell,
+  stopCell,
+  stopAgain,
   destroyCell,
   attachLayer,
   detachLayer,

@@ -21,12 +21,14 @@ export type CreateCell = {
   limits: Limits;
   network: 'none' | 'node';
   scratchFrom?: string;
+  /** Its scratch is there: it was stopped. */
+  scratchKept?: true;
 };
 
 /** What it answers. */
 export type CreatedCell = { pid: number; startTime: string; subvolume: number };
 
-/** What the spawner needs to remove one, whatever state it is in. */
+/** What the spawner needs to stop or remove one, whatever state it is in. */
 export type DestroyCell = { place: Place; id: string };
 
 /**

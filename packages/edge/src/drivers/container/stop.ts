@@ -1,0 +1,71 @@
+import { existsSync, unlinkSync } from 'node:fs';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { VivError } from '@vivarium/protocol';
+import { CellGroup, write } from '../../limits/cell-group.ts';
+import { kill } from '../../native/process.ts';
+import { tidyAfterStart } from './leftovers.ts';
+import { type DestroyCell, paths } from './place.ts';
+
+/** The kernel has that long to end killed processes (a dying one may wait for a disk). */
+const DEADLINE_MS = 20_000;
+const FIRST_WAIT_MS = 1;
+const WAIT_MS_MAX = 50;
+
+/** Runs in the spawner: ends all of a cell and removes all but its scratch, by its id alone, in whatever state it is. */
+export async function stopCell({ place, id }: DestroyCell): Promise<void> {
+  const { runDir } = place;
+  const group = new CellGroup(place.hierarchy, id);
+  group.hurry();
+  await endProcesses(group, id);
+  unlinkIfThere(paths.socket(runDir, id));
+  if (existsSync(paths.root(runDir, id)) || existsSync(paths.crunCell(runDir, id))) tidyAfterStart(runDir, id);
+}
+
+/** Runs in the spawner: the same after a restart of the edge. False when its scratch is gone. */
+export async function stopAgain(params: DestroyCell): Promise<boolean> {
+  await stopCell(params);
+  return existsSync(`${paths.cell(params.place.runDir, params.id)}/upper`);
+}
+
+/**
+ * Kills every process of the cell and removes its control groups. When PID 1 of a namespace ends, the kernel ends all
+ * in it; crun, which is outside, may be there too if a create was cut short. So: thaw, kill whatever is listed, until
+ * the groups can be removed.
+ */
+async function endProcesses(group: CellGroup, id: string): Promise<void> {
+  const deadline = Date.now() + DEADLINE_MS;
+  for (let waitMs = FIRST_WAIT_MS; ; waitMs = Math.min(waitMs * 2, WAIT_MS_MAX)) {
+    const pids = group.pids();
+    if (pids.length === 0 && group.remove()) return;
+    for (const pid of pids) killQuietly(pid);
+    thaw(group);
+    if (Date.now() > deadline)
+      throw new VivError('internal', `processes of ${id} did not end: ${pids.slice(0, 20).join(' ')}`);
+    await sleep(waitMs);
+  }
+}
+
+function thaw(group: CellGroup): void {
+  const [file, value] = group.version === 1 ? ['freezer.state', 'THAWED'] : ['cgroup.freeze', '0'];
+  try {
+    write(`${group.processDir}/${file}`, value);
+  } catch {
+    // The group is gone already.
+  }
+}
+
+function unlinkIfThere(path: string): void {
+  try {
+    unlinkSync(path);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
+  }
+}
+
+function killQuietly(pid: number): void {
+  try {
+    kill(pid, 9);
+  } catch {
+    // It has ended by itself.
+  }
+}
