@@ -114,6 +114,7 @@ export async function createApiServer(options: ApiServerOptions): Promise<ApiSer
   const close = () => {
     closing = true;
     mux.close();
+    e2b?.close();
     return shutdown.stop(options.graceMs ?? 10_000);
   };
   return { url: `http://${shown}:${port}`, port, close };

@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { ErrorCode, VivError } from '@vivarium/protocol';
 import type { Logger } from 'pino';
 import { presentable, sendRefusal } from '../http/failure.ts';
+import { errorPage, wantsPage } from './error-page.ts';
 
 /** Codes of the Connect protocol that are sent here, with their HTTP status (connectrpc.com, protocol reference). */
 const RPC_STATUS = {
@@ -84,11 +85,33 @@ export function sendRpcRefusal(req: IncomingMessage, res: ServerResponse, thrown
 
 /** What stands for a sandbox that is dead, paused or was never there; clients read the status. */
 export function sendUnreachable(req: IncomingMessage, res: ServerResponse, sandboxId: string): void {
-  sendRefusal(req, res, 502, { sandboxId, message: 'The sandbox was not found', code: 502 });
+  const message = 'The sandbox was not found';
+  if (wantsPage(req)) return sendPage(req, res, 502, errorPage('Sandbox Not Found', sandboxId, `${message}.`));
+  sendRefusal(req, res, 502, { sandboxId, message, code: 502 });
 }
 
 /** The sandbox runs, but nothing listens there. */
 export function sendClosedPort(req: IncomingMessage, res: ServerResponse, sandboxId: string, port: number): void {
   const message = 'The sandbox is running but port is not open';
+  if (wantsPage(req)) {
+    const text = `The sandbox is running, but nothing listens on its port ${port}.`;
+    return sendPage(req, res, 502, errorPage('Closed Port Error', sandboxId, text));
+  }
   sendRefusal(req, res, 502, { sandboxId, message, port, code: 502 });
+}
+
+/** Its ports are not public. */
+export function sendTrafficRefused(
+  req: IncomingMessage,
+  res: ServerResponse,
+  sandboxId: string,
+  message: string,
+): void {
+  sendRefusal(req, res, 403, { sandboxId, message, code: 403 });
+}
+
+function sendPage(req: IncomingMessage, res: ServerResponse, status: number, page: string): void {
+  if (res.headersSent || res.destroyed) return sendRefusal(req, res, status, {});
+  res.writeHead(status, { 'content-type': 'text/html; charset=utf-8', 'content-length': Buffer.byteLength(page) });
+  res.end(req.method === 'HEAD' ? undefined : page);
 }

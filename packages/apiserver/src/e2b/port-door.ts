@@ -1,11 +1,17 @@
 import { VivError } from '@vivarium/protocol';
-import { admit } from '../gateway/admission.ts';
+import { type Admission, admit } from '../gateway/admission.ts';
 import type { Door } from '../gateway/gateway.ts';
+import type { Target } from '../gateway/target.ts';
 import { sendFailure } from '../http/failure.ts';
 import type { E2bContext } from './context.ts';
 import { trafficToken } from './control/sandbox-view.ts';
-import { sendClosedPort, sendUnreachable } from './error.ts';
+import { sendClosedPort, sendTrafficRefused, sendUnreachable } from './error.ts';
+import { sameSecret } from './same-secret.ts';
+import type { SandboxFacts } from './store/sandbox-facts.ts';
 import { awake } from './wake.ts';
+
+const TRAFFIC_HEADER = 'e2b-traffic-access-token';
+const UNREACHABLE = new Set(['sandbox_dead', 'sandbox_not_found', 'sandbox_paused', 'sandbox_lost', 'state_conflict']);
 
 /** Ports of sandboxes that were made over this surface are public unless they were made otherwise; those of native ones need a key or token. */
 export function portDoor(context: E2bContext): Door {
@@ -14,20 +20,39 @@ export function portDoor(context: E2bContext): Door {
     admit: async (req, target) => {
       const facts = store.sandboxes.get(target.id);
       if (!facts) return admit(req, target, keys, edge);
-      if (!(await awake(context, target.id))) throw new VivError('sandbox_dead', 'The sandbox was not found');
-      if (facts.network?.allowPublicTraffic === false) {
-        const given = req.headers['e2b-traffic-access-token'];
-        if (given !== trafficToken(edge.sandboxes.token(target.id)))
-          throw new VivError('forbidden', 'the ports of this sandbox need its traffic access token');
-      }
-      return { setCookie: undefined };
+      if (!(await awake(context, target.id))) throw new VivError('sandbox_dead', `there is no sandbox ${target.id}`);
+      const token = edge.sandboxes.token(target.id);
+      const traffic = trafficToken(token);
+      if (facts.network?.allowPublicTraffic === false) checkTraffic(req.headers[TRAFFIC_HEADER], traffic);
+      return { ...asMade(facts, target), secrets: [token, traffic] };
     },
     fail: (req, res, thrown, target) => {
-      const error = VivError.from(thrown);
-      if (error.code === 'port_closed') return sendClosedPort(req, res, target.id, target.port);
-      if (['sandbox_dead', 'sandbox_not_found', 'sandbox_paused', 'sandbox_lost'].includes(error.code))
-        return sendUnreachable(req, res, target.id);
-      sendFailure(req, res, thrown, log);
+      const { code, message } = VivError.from(thrown);
+      if (code === 'port_closed') sendClosedPort(req, res, target.id, target.port);
+      else if (UNREACHABLE.has(code)) sendUnreachable(req, res, target.id);
+      else if (code === 'forbidden') sendTrafficRefused(req, res, target.id, message);
+      else sendFailure(req, res, thrown, log);
     },
+  };
+}
+
+/** Throws `forbidden`. */
+function checkTraffic(given: string | string[] | undefined, traffic: string): void {
+  if (typeof given !== 'string')
+    throw new VivError(
+      'forbidden',
+      `the ports of this sandbox are not public: the header ${TRAFFIC_HEADER} is missing`,
+    );
+  if (!sameSecret(given, traffic))
+    throw new VivError(
+      'forbidden',
+      `the header ${TRAFFIC_HEADER} does not hold the traffic access token of this sandbox`,
+    );
+}
+
+function asMade({ network }: SandboxFacts, { port }: Target): Admission {
+  return {
+    host: network?.maskRequestHost?.replace(/\$\{PORT\}/g, String(port)),
+    tls: network?.httpsPorts?.includes(port),
   };
 }

@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
+import type { Edge } from '@vivarium/edge/edge.ts';
 import { VivError } from '@vivarium/protocol';
 import type { Gateway } from '../gateway/gateway.ts';
 import type { RequestMetrics } from '../metrics.ts';
@@ -8,24 +9,40 @@ import { type ControlLimits, ControlRouter } from './control/router.ts';
 import { CONTROL_ROUTES } from './control/routes.ts';
 import { allowE2bOrigins } from './cors.ts';
 import { EnvdServer } from './envd/envd-server.ts';
+import { HTTP_METHODS } from './envd/methods.ts';
 import { sendE2bFailure } from './error.ts';
 import { portDoor } from './port-door.ts';
 import { type E2bTarget, ENVD_PORT, e2bTarget } from './routing.ts';
+import { SignedFiles } from './signed-files.ts';
+
+/** How often what is known of sandboxes that the node has forgotten is dropped. */
+const PRUNE_MS = 3_600_000;
 
 /** What speaks E2B's protocols: its control plane, envd of every sandbox, and the ports by header and by host name. */
 export class E2bSurface {
   readonly #context: E2bContext;
   readonly #control: ControlRouter;
   readonly #envd: EnvdServer;
+  readonly #files: SignedFiles;
   readonly #gateway: Gateway;
   readonly #door: ReturnType<typeof portDoor>;
+  readonly #pruning: NodeJS.Timeout;
 
   constructor(context: E2bContext, gateway: Gateway, metrics: RequestMetrics, limits: ControlLimits) {
     this.#context = context;
     this.#gateway = gateway;
     this.#control = new ControlRouter(CONTROL_ROUTES, context, metrics, limits);
     this.#envd = new EnvdServer(context);
+    this.#files = new SignedFiles(context, signedBy);
     this.#door = portDoor(context);
+    this.#pruning = setInterval(() => this.#prune(), PRUNE_MS);
+    this.#pruning.unref();
+    this.#prune();
+  }
+
+  /** Before its store is closed. */
+  close(): void {
+    clearInterval(this.#pruning);
   }
 
   /** What of E2B's the request is for; undefined: nothing. Throws `invalid_argument`. */
@@ -37,7 +54,7 @@ export class E2bSurface {
     const ours = target.kind !== 'port' || target.port === ENVD_PORT;
     if (ours && allowE2bOrigins(req, res)) return;
     if (target.kind === 'control') void this.#control.handle(req, res);
-    else if (target.kind === 'signed') this.#signed(req, res);
+    else if (target.kind === 'signed') void this.#signed(req, res);
     else if (target.port === ENVD_PORT) void this.#envd.handle(req, res, target.id);
     else void this.#gateway.handle(req, res, this.#inner(req, target), this.#door);
   }
@@ -53,8 +70,35 @@ export class E2bSurface {
     return { id, port, path: req.url ?? '/', prefix: '' };
   }
 
-  #signed(req: IncomingMessage, res: ServerResponse): void {
-    const failure = new VivError('unauthenticated', 'the URL names no sandbox and its signature belongs to none');
-    sendE2bFailure(req, res, failure, this.#context.log);
+  #prune(): void {
+    const { store, edge, log } = this.#context;
+    try {
+      store.sandboxes.prune((id) => isKnown(edge, id));
+    } catch (err) {
+      log.error({ err }, 'what E2B clients said of forgotten sandboxes could not be dropped');
+    }
+  }
+
+  /** The request goes to the sandbox whose token its signature was made with. */
+  async #signed(req: IncomingMessage, res: ServerResponse): Promise<void> {
+    try {
+      await this.#envd.handle(req, res, await this.#files.find(req));
+    } catch (error) {
+      sendE2bFailure(req, res, error, this.#context.log);
+    }
+  }
+}
+
+/** Only what has a signature of this form is looked for. */
+function signedBy(req: IncomingMessage, token: string): boolean {
+  return HTTP_METHODS[`${req.method === 'HEAD' ? 'GET' : req.method} /files`]?.signedBy?.(req, token) ?? false;
+}
+
+function isKnown(edge: Edge, id: string): boolean {
+  try {
+    edge.sandboxes.get(id);
+    return true;
+  } catch {
+    return false;
   }
 }

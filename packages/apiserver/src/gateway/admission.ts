@@ -6,10 +6,19 @@ import { authenticate, authorize, presentedSecret } from '../auth/authenticate.t
 import type { KeyStore } from '../auth/key-store.ts';
 import { ownEdge } from '../tenancy/own-edge.ts';
 import { cookieValue, TOKEN_COOKIE, TOKEN_HEADER, TOKEN_QUERY } from './credentials.ts';
+import { schemeOf } from './headers.ts';
 import type { Target } from './target.ts';
 
-/** `setCookie`: the header that makes a browser carry the token from now on. */
-export type Admission = { setCookie: string | undefined };
+export type Admission = {
+  /** The header that makes a browser carry the token from now on. */
+  setCookie?: string | undefined;
+  /** Values of headers that the program inside must not see, besides keys and tokens in their usual places. */
+  secrets?: readonly string[];
+  /** What it shall see as `Host`. */
+  host?: string | undefined;
+  /** It speaks TLS, with whatever certificate. */
+  tls?: boolean | undefined;
+};
 
 /**
  * May this request talk to that sandbox's ports? With the API key that made the sandbox (or one with the scope `admin`), or with the sandbox's own token in the
@@ -17,11 +26,11 @@ export type Admission = { setCookie: string | undefined };
  */
 export function admit(req: IncomingMessage, target: Target, keys: KeyStore, edge: Edge): Admission {
   const secret = presentedSecret(req.headers);
-  if (secret?.startsWith('viv_')) {
+  if (secret !== undefined && /^(viv|e2b)_/.test(secret)) {
     const key = authenticate(keys, secret);
     authorize(key, ['sandboxes']);
     ownEdge(edge, key).sandboxes.owner(target.id);
-    return { setCookie: undefined };
+    return {};
   }
   const header = req.headers[TOKEN_HEADER];
   const query = new URLSearchParams(target.path.split('?')[1] ?? '').get(TOKEN_QUERY);
@@ -54,6 +63,6 @@ const digest = (text: string) => createHash('sha256').update(text).digest();
 /** For this sandbox's addresses only, out of the reach of scripts, not sent along by other sites. */
 function cookie(req: IncomingMessage, target: Target, token: string): string {
   const path = target.prefix === '' ? '/' : `${target.prefix.slice(0, target.prefix.lastIndexOf('/'))}/`;
-  const secure = req.headers['x-forwarded-proto'] === 'https' ? '; Secure' : '';
+  const secure = schemeOf(req) === 'https' ? '; Secure' : '';
   return `${TOKEN_COOKIE}=${encodeURIComponent(token)}; Path=${path}; HttpOnly; SameSite=Lax${secure}`;
 }

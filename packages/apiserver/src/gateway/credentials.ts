@@ -29,9 +29,9 @@ export function withoutToken(path: string): string {
 export function withoutCredentials(name: string, value: string): string | undefined {
   switch (name.toLowerCase()) {
     case 'authorization':
-      return /^bearer\s+viv_/i.test(value) ? undefined : value;
+      return /^bearer\s+(?:viv|e2b)_/i.test(value) ? undefined : value;
     case 'x-api-key':
-      return value.trim().startsWith('viv_') ? undefined : value;
+      return /^(?:viv|e2b)_/.test(value.trim()) ? undefined : value;
     case TOKEN_HEADER:
       return undefined;
     case 'referer':

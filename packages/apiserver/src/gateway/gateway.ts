@@ -11,6 +11,7 @@ import type { RequestMetrics } from '../metrics.ts';
 import { type Admission, admit } from './admission.ts';
 import { withoutToken } from './credentials.ts';
 import { requestHeaders, responseHeaders } from './headers.ts';
+import { secured } from './secured.ts';
 import type { Target } from './target.ts';
 
 export type GatewayOptions = { edge: Edge; keys: KeyStore; metrics: RequestMetrics; log: Logger };
@@ -42,7 +43,7 @@ export class Gateway {
       if (needsSlash(req, target))
         return void res.writeHead(308, { location: withSlash(req.url!), 'content-length': 0 }).end();
       this.#options.metrics.gateway.inc({ kind: 'http' });
-      const inner = await this.#connect(target, res);
+      const inner = await this.#connect(target, admission, res);
       forward(req, res, target, admission, inner, door);
     } catch (error) {
       door.fail(req, res, error, target);
@@ -54,7 +55,7 @@ export class Gateway {
     try {
       const admission = await door.admit(req, target);
       this.#options.metrics.gateway.inc({ kind: 'websocket' });
-      const inner = await this.#connect(target, res);
+      const inner = await this.#connect(target, admission, res);
       tunnel(req, res, socket, head, target, admission, inner, door);
     } catch (error) {
       door.fail(req, res, error, target);
@@ -62,9 +63,10 @@ export class Gateway {
   }
 
   /** A client that left meanwhile must not leave a connection behind. */
-  async #connect(target: Target, res: ServerResponse): Promise<Duplex> {
-    const inner = await this.#options.edge.ports.connect(target.id, { port: target.port });
-    inner.on('error', () => {});
+  async #connect(target: Target, admission: Admission, res: ServerResponse): Promise<Duplex> {
+    const plain = await this.#options.edge.ports.connect(target.id, { port: target.port });
+    plain.on('error', () => {});
+    const inner = admission.tls ? await secured(plain, target.port) : plain;
     if (res.destroyed || res.socket?.destroyed) {
       inner.destroy();
       throw new VivError('connection_lost', 'the client is gone');
@@ -81,7 +83,7 @@ function forward(
   inner: Duplex,
   door: Door,
 ): void {
-  const upstream = begin(req, target, inner, false);
+  const upstream = begin(req, target, admission, inner, false);
   upstream.on('response', (answer) => relay(answer, res, target, admission, door));
   whenUnanswered(upstream, (cause) => door.fail(req, res, closed(target, cause), target));
   res.on('close', () => inner.destroy());
@@ -101,7 +103,7 @@ function tunnel(
   inner: Duplex,
   door: Door,
 ): void {
-  const upstream = begin(req, target, inner, true);
+  const upstream = begin(req, target, admission, inner, true);
   socket.on('close', () => inner.destroy());
   upstream.on('upgrade', (answer, stream, early) => {
     upstream.removeAllListeners('close');
@@ -120,8 +122,14 @@ function tunnel(
   upstream.end();
 }
 
-function begin(req: IncomingMessage, target: Target, inner: Duplex, upgrade: boolean): ClientRequest {
-  const headers = requestHeaders(req, target, upgrade);
+function begin(
+  req: IncomingMessage,
+  target: Target,
+  admission: Admission,
+  inner: Duplex,
+  upgrade: boolean,
+): ClientRequest {
+  const headers = requestHeaders(req, target, admission, upgrade);
   return request({
     method: req.method,
     path: withoutToken(target.path),

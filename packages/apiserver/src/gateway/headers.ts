@@ -1,4 +1,6 @@
 import type { IncomingMessage } from 'node:http';
+import { TLSSocket } from 'node:tls';
+import type { Admission } from './admission.ts';
 import { setsOurCookie, withoutCredentials } from './credentials.ts';
 import type { Target } from './target.ts';
 
@@ -19,26 +21,27 @@ const HOP_BY_HOP = new Set([
 const HOST_OVERRIDE = 'x-viv-host';
 
 /** Headers for the program inside: end-to-end ones in their order and spelling, without our credentials, with X-Forwarded-*. */
-export function requestHeaders(req: IncomingMessage, target: Target, upgrade: boolean): string[] {
+export function requestHeaders(
+  req: IncomingMessage,
+  target: Target,
+  { host, secrets = [] }: Admission,
+  upgrade: boolean,
+): string[] {
   const headers: string[] = [];
   const named = connectionNames(req.headers.connection);
-  const override = req.headers[HOST_OVERRIDE];
+  const override = host ?? single(req.headers[HOST_OVERRIDE]);
   for (const [name, value] of pairs(req.rawHeaders)) {
     const lower = name.toLowerCase();
     if (HOP_BY_HOP.has(lower) || named.has(lower) || lower === HOST_OVERRIDE || lower.startsWith('x-forwarded-'))
       continue;
-    const allowed = lower === 'host' && typeof override === 'string' ? override : withoutCredentials(name, value);
+    if (secrets.includes(value)) continue;
+    const allowed = lower === 'host' && override !== undefined ? override : withoutCredentials(name, value);
     if (allowed !== undefined) headers.push(name, allowed);
   }
   if (upgrade) headers.push('Connection', 'Upgrade', 'Upgrade', req.headers.upgrade ?? 'websocket');
   else headers.push('Connection', 'close');
   if (req.headers['transfer-encoding'] !== undefined) headers.push('Transfer-Encoding', 'chunked');
-  headers.push(
-    'X-Forwarded-For',
-    forwardedFor(req),
-    'X-Forwarded-Proto',
-    single(req.headers['x-forwarded-proto']) ?? 'http',
-  );
+  headers.push('X-Forwarded-For', forwardedFor(req), 'X-Forwarded-Proto', schemeOf(req));
   if (req.headers.host !== undefined)
     headers.push('X-Forwarded-Host', single(req.headers['x-forwarded-host']) ?? req.headers.host);
   if (target.prefix !== '') headers.push('X-Forwarded-Prefix', target.prefix);
@@ -58,6 +61,11 @@ export function responseHeaders(answer: IncomingMessage, setCookie: string | und
   if (upgraded) headers.push('Connection', 'Upgrade', 'Upgrade', answer.headers.upgrade ?? 'websocket');
   if (setCookie !== undefined) headers.push('Set-Cookie', setCookie);
   return headers;
+}
+
+/** As the client sees it: a proxy before this server may have ended its TLS. */
+export function schemeOf(req: IncomingMessage): string {
+  return single(req.headers['x-forwarded-proto']) ?? (req.socket instanceof TLSSocket ? 'https' : 'http');
 }
 
 function* pairs(raw: string[]): Iterable<[string, string]> {

@@ -1,10 +1,10 @@
-import { timingSafeEqual } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { type Sandbox, VivError } from '@vivarium/protocol';
 import { goneSignal } from '../../http/gone-signal.ts';
 import type { E2bContext } from '../context.ts';
 import { factsOf } from '../control/sandbox-view.ts';
 import { sendE2bFailure, sendRpcRefusal, sendUnreachable } from '../error.ts';
+import { sameSecret } from '../same-secret.ts';
 import { awake } from '../wake.ts';
 import type { EnvdCall } from './envd-call.ts';
 import { type EnvdHttp, HTTP_METHODS, RPC_METHODS } from './methods.ts';
@@ -40,7 +40,7 @@ export class EnvdServer {
     const token = this.#context.edge.sandboxes.token(sandbox.id);
     if (http?.admit) return http.admit(req, token);
     const given = req.headers['x-access-token'];
-    if (typeof given === 'string' && same(given, token)) return;
+    if (typeof given === 'string' && sameSecret(given, token)) return;
     throw new VivError('unauthenticated', 'the header X-Access-Token does not hold the access token of this sandbox');
   }
 
@@ -55,9 +55,4 @@ function userOf(req: IncomingMessage): string | undefined {
   const basic = /^basic\s+(\S+)$/i.exec(req.headers.authorization ?? '')?.[1];
   if (basic !== undefined) return Buffer.from(basic, 'base64').toString('utf8').split(':', 1)[0] || undefined;
   return new URLSearchParams(req.url?.split('?')[1] ?? '').get('username') || undefined;
-}
-
-function same(given: string, token: string): boolean {
-  const [a, b] = [Buffer.from(given), Buffer.from(token)];
-  return a.length === b.length && timingSafeEqual(a, b);
 }

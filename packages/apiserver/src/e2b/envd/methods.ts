@@ -1,4 +1,5 @@
 import type { IncomingMessage } from 'node:http';
+import type { SignedBy } from '../signed-files.ts';
 import type { EnvdCall, RpcTable } from './envd-call.ts';
 import { PROCESS_METHODS } from './process.ts';
 
@@ -6,6 +7,8 @@ import { PROCESS_METHODS } from './process.ts';
 export type EnvdHttp = {
   /** In place of the check of `X-Access-Token`, for secure sandboxes: throws `unauthenticated`. The token is the sandbox's. */
   admit?(req: IncomingMessage, token: string): void;
+  /** Of requests that name no sandbox: does their signature belong to this token? */
+  signedBy?: SignedBy;
   run(call: EnvdCall): Promise<void> | void;
 };
 
