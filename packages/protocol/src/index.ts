@@ -16,3 +16,4 @@ export * from './oci-ref.ts';
 export * from './pack.ts';
 export * from './sandbox.ts';
 export * from './usage.ts';
+export * from './volume.ts';

@@ -7,6 +7,7 @@ import { LEASE_ROUTES } from './routes/leases.ts';
 import { NODE_ROUTES } from './routes/node.ts';
 import type { Route } from './routes/route.ts';
 import { SANDBOX_ROUTES } from './routes/sandboxes.ts';
+import { VOLUME_ROUTES } from './routes/volumes.ts';
 
 /** The whole HTTP API by operation id. `GET /v1/connect` (mux.ts) and the ports gateway are not in it: they aren't request and answer. */
 export const ROUTES = {
@@ -14,6 +15,7 @@ export const ROUTES = {
   ...EXEC_ROUTES,
   ...FILE_ROUTES,
   ...IMAGE_ROUTES,
+  ...VOLUME_ROUTES,
   ...BUILD_ROUTES,
   ...LEASE_ROUTES,
   ...KEY_ROUTES,

@@ -7,6 +7,7 @@ import { keyHandlers } from './keys.ts';
 import { leaseHandlers } from './leases.ts';
 import { nodeHandlers } from './node.ts';
 import { sandboxHandlers } from './sandboxes.ts';
+import { volumeHandlers } from './volumes.ts';
 
 /** One handler per route: a missing one does not compile. */
 export const HANDLERS: AllHandlers = {
@@ -15,6 +16,7 @@ export const HANDLERS: AllHandlers = {
   ...fileHandlers,
   ...imageHandlers,
   ...buildHandlers,
+  ...volumeHandlers,
   ...leaseHandlers,
   ...keyHandlers,
   ...nodeHandlers,

@@ -3,12 +3,13 @@ import { type Key, VivError } from '@vivarium/protocol';
 import { guarded } from './guarded.ts';
 import { ownLeases } from './own-leases.ts';
 import { ownSandboxes } from './own-sandboxes.ts';
+import { ownVolumes } from './own-volumes.ts';
 
 /** Views by key; a key object lives as long as the key. */
 const views = new WeakMap<Edge, WeakMap<Key, Edge>>();
 
 /**
- * The node as one key may see it: its own sandboxes and leases; those of others are not there. The scope `admin` sees all. Images are
+ * The node as one key may see it: its own sandboxes, volumes and leases; those of others are not there. The scope `admin` sees all. Images are
  * the node's: whoever has the scope may use them all.
  */
 export function ownEdge(edge: Edge, key: Key): Edge {
@@ -33,6 +34,7 @@ function makeView(edge: Edge, owner: string): Edge {
     leases: ownLeases(edge.leases, owner),
     images: edge.images,
     builds: edge.builds,
+    volumes: ownVolumes(edge.volumes, owner),
     info: edge.info,
   };
 }

@@ -6,6 +6,7 @@ import { FakeExecs } from './fake-execs.ts';
 import { FakeFiles } from './fake-files.ts';
 import { FakeImages } from './fake-images.ts';
 import { AT, FakeSandboxes, fakeId } from './fake-sandboxes.ts';
+import { FakeVolumes } from './fake-volumes.ts';
 
 const CALM: Pressure = {
   cpus: 2,
@@ -28,6 +29,7 @@ export class FakeEdge implements Edge {
   readonly ports = new FakePorts(this.sandboxes);
   readonly leases = new FakeLeases();
   readonly images = new FakeImages();
+  readonly volumes = new FakeVolumes();
   readonly builds: BuildService = {
     build() {
       throw new VivError('unsupported', 'no builds here');

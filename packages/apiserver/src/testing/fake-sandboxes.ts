@@ -242,7 +242,7 @@ export class FakeSandboxes implements SandboxService {
 }
 
 function rowOf(request: SandboxCreate): Sandbox {
-  const { name, kind, image, labels, metadata, limits, idleTimeoutS, lease, reach, overlay } = request;
+  const { name, kind, image, labels, metadata, limits, idleTimeoutS, lease, reach, overlay, volumes } = request;
   const { onTimeout, pauseMemory, autoResume } = request;
   return {
     id: fakeId(),
@@ -267,6 +267,7 @@ function rowOf(request: SandboxCreate): Sandbox {
     lease: lease ?? null,
     reach,
     overlay,
+    volumes: volumes.map(({ path, readOnly }) => ({ id: fakeId(), name: 'v', path, readOnly })),
     network: 'none',
   };
 }

@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream';
 import { type ErrorCode, VivError } from '@vivarium/protocol';
-import type { Cell } from '../cell/cell.ts';
+import type { CellFiles } from '../cell/cell-files.ts';
 import type { CellEntry } from '../cell/entry.ts';
 import { BLOCK_BYTES, type TarEntry } from './tar/tar-entry.ts';
 import { encodeTarHeader, tarPadding } from './tar/tar-header.ts';
@@ -9,6 +9,8 @@ import { encodeTarHeader, tarPadding } from './tar/tar-header.ts';
 const LINKS_REMEMBERED = 100_000;
 const CHUNK_BYTES = 64 * 1024;
 
+/** Whose files they are: a sandbox’s, or a volume’s. */
+export type ArchiveSource = Pick<CellFiles, 'list' | 'read'>;
 type Options = { user: string | undefined; signal: AbortSignal };
 
 /** A file that was listed and then became something else, or nothing, or may not be read by the user. */
@@ -24,12 +26,12 @@ const GONE: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
  * A tar (GNU format) of a directory's content, or of one file, made while it is read. Sockets, FIFOs and devices are left out, and so is
  * a file that goes away meanwhile or that the user may not read: programs go on in there, and none of them can break off what others read.
  */
-export function archive(cell: Cell, path: Buffer, root: CellEntry, options: Options): Readable {
+export function archive(cell: ArchiveSource, path: Buffer, root: CellEntry, options: Options): Readable {
   const members = root.type === 'dir' ? directory(cell, path, options) : single(cell, path, root, options);
   return Readable.from(members, { objectMode: false, highWaterMark: 256 * 1024 });
 }
 
-async function* directory(cell: Cell, path: Buffer, options: Options): AsyncGenerator<Buffer> {
+async function* directory(cell: ArchiveSource, path: Buffer, options: Options): AsyncGenerator<Buffer> {
   const links = new Map<string, Buffer>();
   for await (const entry of listed(cell, path, options)) {
     const name =
@@ -46,7 +48,7 @@ async function* directory(cell: Cell, path: Buffer, options: Options): AsyncGene
 }
 
 /** Ends early should the directory itself go away. */
-async function* listed(cell: Cell, path: Buffer, options: Options): AsyncGenerator<CellEntry> {
+async function* listed(cell: ArchiveSource, path: Buffer, options: Options): AsyncGenerator<CellEntry> {
   try {
     yield* cell.list(path, { ...options, depth: 0, self: true });
   } catch (error) {
@@ -54,13 +56,13 @@ async function* listed(cell: Cell, path: Buffer, options: Options): AsyncGenerat
   }
 }
 
-async function* single(cell: Cell, path: Buffer, entry: CellEntry, options: Options): AsyncGenerator<Buffer> {
+async function* single(cell: ArchiveSource, path: Buffer, entry: CellEntry, options: Options): AsyncGenerator<Buffer> {
   yield* content(cell, path, entry, entry.name, options);
   yield Buffer.alloc(2 * BLOCK_BYTES);
 }
 
 async function* content(
-  cell: Cell,
+  cell: ArchiveSource,
   path: Buffer,
   entry: CellEntry,
   name: Buffer,

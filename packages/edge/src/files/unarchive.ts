@@ -1,5 +1,5 @@
 import { VivError } from '@vivarium/protocol';
-import type { Cell } from '../cell/cell.ts';
+import type { CellFiles, FileWriteOptions } from '../cell/cell-files.ts';
 import type { TarEntry } from './tar/tar-entry.ts';
 import { readTar, type TarMember } from './tar/tar-reader.ts';
 
@@ -9,6 +9,13 @@ const AT_ONCE = 8;
 /** Directories whose mode and time are set at the end. */
 const DIRECTORIES_MAX = 1_000_000;
 
+/** Whose files they become: a sandbox’s, or a volume’s. */
+export type UnarchiveTarget = {
+  [K in 'symlink' | 'link' | 'mkdir' | 'chown' | 'remove' | 'chmod' | 'utimes']: (
+    ...args: Parameters<CellFiles[K]>
+  ) => Promise<unknown>;
+} & { write(path: Uint8Array, body: Body, options: FileWriteOptions): Promise<unknown> };
+type Body = AsyncIterable<Uint8Array> | Iterable<Uint8Array>;
 type Options = { base: Buffer; user: string | undefined; owner: string | undefined; signal: AbortSignal };
 
 /**
@@ -17,7 +24,7 @@ type Options = { base: Buffer; user: string | undefined; owner: string | undefin
  * before it stays.
  */
 export async function unarchive(
-  cell: Cell,
+  cell: UnarchiveTarget,
   body: AsyncIterable<Uint8Array>,
   options: Options,
 ): Promise<{ entries: number; bytes: number }> {
@@ -34,13 +41,13 @@ export async function unarchive(
 class Unpacker {
   entries = 0;
   bytes = 0;
-  readonly #cell: Cell;
+  readonly #cell: UnarchiveTarget;
   readonly #options: Options;
   readonly #directories: { path: Buffer; mode: number; mtimeNs: bigint }[] = [];
   readonly #pending = new Map<string, Promise<void>>();
   #error: VivError | null = null;
 
-  constructor(cell: Cell, options: Options) {
+  constructor(cell: UnarchiveTarget, options: Options) {
     this.#cell = cell;
     this.#options = options;
   }
@@ -110,7 +117,7 @@ class Unpacker {
     this.#pending.set(key, writing);
   }
 
-  async #write(path: Buffer, entry: TarEntry, body: AsyncIterable<Uint8Array> | Iterable<Uint8Array>): Promise<void> {
+  async #write(path: Buffer, entry: TarEntry, body: Body): Promise<void> {
     const { owner } = this.#options;
     const { mode, mtimeNs } = entry;
     await this.#cell.write(path, body, { ...this.#where(), mode, mtimeNs, atomic: true, parents: true, owner });

@@ -5,6 +5,7 @@ import { openDatabase } from './database.ts';
 import { IdempotencyTable } from './idempotency-table.ts';
 import { LeaseTable } from './lease-table.ts';
 import { SandboxTable } from './sandbox-table.ts';
+import { VolumeTable } from './volume-table.ts';
 
 /** The edge's SQLite database: sandboxes, leases, idempotency keys and what the node is called. */
 export class Registry {
@@ -12,12 +13,14 @@ export class Registry {
   readonly sandboxes: SandboxTable;
   readonly idempotency: IdempotencyTable;
   readonly leases: LeaseTable;
+  readonly volumes: VolumeTable;
 
   constructor(path: string, clock: Clock) {
     this.#db = openDatabase(path);
     this.sandboxes = new SandboxTable(this.#db, clock);
     this.idempotency = new IdempotencyTable(this.#db);
     this.leases = new LeaseTable(this.#db);
+    this.volumes = new VolumeTable(this.#db);
   }
 
   /** A value that is made once and kept. */

@@ -16,7 +16,7 @@ export type Media =
 export type Route = {
   method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   path: string;
-  tag: 'sandboxes' | 'execs' | 'files' | 'images' | 'leases' | 'keys' | 'node';
+  tag: 'sandboxes' | 'execs' | 'files' | 'images' | 'volumes' | 'leases' | 'keys' | 'node';
   summary: string;
   description?: string;
   /** A key needs one of these scopes; `any`: any key; `public`: none. A key with `admin` may do everything. */

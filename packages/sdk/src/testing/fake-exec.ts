@@ -70,6 +70,7 @@ export function fakeSandbox(change: Partial<Sandbox> = {}): Sandbox {
     lease: null,
     reach: [],
     overlay: [],
+    volumes: [],
     network: 'none',
     token: 'tok',
     ...change,

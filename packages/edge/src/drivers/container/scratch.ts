@@ -1,18 +1,11 @@
-import { execFile } from 'node:child_process';
-import { closeSync, existsSync, mkdirSync, openSync, statfsSync, statSync, truncateSync } from 'node:fs';
+import { existsSync, mkdirSync, statfsSync, statSync } from 'node:fs';
 import { basename } from 'node:path';
-import { promisify } from 'node:util';
 import { VivError } from '@vivarium/protocol';
 import { createSnapshot, enableQuota } from '../../native/btrfs.ts';
-import { attachLoop, findLoop } from '../../native/loop.ts';
-import { MS, mount } from '../../native/mount.ts';
+import { btrfsDevice, makeBtrfsFile, mountBtrfsFile, qgroupsOf } from '../../native/btrfs-file.ts';
+import { MS } from '../../native/mount.ts';
 import { paths } from './place.ts';
-import { qgroupDirectory, scratchDevice } from './qgroups.ts';
 
-const MIB = 1024 * 1024;
-/** A file system for cells that is smaller than this is of no use. */
-const SIZE_MIN = 512 * MIB;
-const SHARE_OF_FREE = 0.6;
 /**
  * No barriers and rare commits: nothing of a cell outlives a power cut. Freed blocks are punched out of the file.
  */
@@ -31,56 +24,24 @@ export async function openScratch({ stateDir, runDir, sizeMiBMax }: OpenScratch)
   const target = paths.scratch(runDir);
   mkdirSync(target, { recursive: true, mode: 0o700 });
   let made = false;
-  let source = scratchDevice(runDir);
-  if (!source) {
+  if (!btrfsDevice(target)) {
     const file = `${stateDir}/scratch.btrfs`;
+    const make = () => makeBtrfsFile({ file, stateDir, what: 'sandbox files', metadata: 'single', sizeMiBMax });
+    const mount = () => mountBtrfsFile(file, target, MS.NOATIME | MS.NODEV, OPTIONS);
     made = !existsSync(file);
-    if (made) await makeFileSystem(file, stateDir, sizeMiBMax);
+    if (made) await make();
     try {
-      source = attachAndMount(file, target);
+      mount();
     } catch {
       // A power cut can spoil it (no barriers); what it held ended with that.
-      await makeFileSystem(file, stateDir, sizeMiBMax);
+      await make();
       made = true;
-      source = attachAndMount(file, target);
+      mount();
     }
   }
   enableQuota(target);
   for (const dir of [paths.cells(runDir), paths.snapshots(runDir)]) mkdirSync(dir, { recursive: true, mode: 0o700 });
-  return { qgroups: qgroupDirectory(runDir), made };
-}
-
-async function makeFileSystem(file: string, stateDir: string, sizeMiBMax = Number.POSITIVE_INFINITY): Promise<void> {
-  const { bavail, bsize } = statfsSync(stateDir);
-  const bytes = Math.floor(Math.min(sizeMiBMax * MIB, bavail * bsize * SHARE_OF_FREE) / MIB) * MIB;
-  if (bytes < SIZE_MIN) {
-    const message = `${stateDir} has room for ${bytes / MIB} MiB of sandbox files, ${SIZE_MIN / MIB} MiB are needed`;
-    throw new VivError('node_disk_full', message);
-  }
-  closeSync(openSync(file, 'w', 0o600));
-  truncateSync(file, bytes);
-  try {
-    await promisify(execFile)('mkfs.btrfs', ['-q', '-f', '-K', '-m', 'single', '-d', 'single', file], {
-      timeout: 60_000,
-    });
-  } catch (error) {
-    const remedy = 'Install btrfs-progs (apt-get install btrfs-progs).';
-    throw new VivError('precondition_failed', 'mkfs.btrfs failed', { hint: remedy, cause: error });
-  }
-}
-
-/** A loop device that still has the file (its cells outlived all of our processes) is used again. */
-function attachAndMount(file: string, target: string): string {
-  const existing = findLoop(file);
-  const loop = existing
-    ? { path: existing, fd: openSync(existing, 'r') }
-    : attachLoop(file, { readonly: false, directIo: true });
-  try {
-    mount(loop.path, target, 'btrfs', MS.NOATIME | MS.NODEV, OPTIONS);
-    return loop.path;
-  } finally {
-    closeSync(loop.fd);
-  }
+  return { qgroups: qgroupsOf(target), made };
 }
 
 /** Bytes that the file system, or the disk below its file, has left: whichever is less. Called in the server too. */

@@ -1,0 +1,30 @@
+import { VivError } from '@vivarium/protocol';
+import type { EdgeContext } from '../lifecycle/context.ts';
+import type { VolumeRow } from '../registry/volume-table.ts';
+
+/** A volume that is there. Throws `volume_not_found`. */
+export function requireVolume(context: EdgeContext, id: string): VolumeRow {
+  const row = context.registry.volumes.get(id);
+  if (row?.state === 'ready') return row;
+  throw notFound(id);
+}
+
+/**
+ * By its name among those of one API key; else any by its id. In this order, so that nobody who names a volume like the id of another's
+ * comes between a caller and what he means. Throws `volume_not_found`.
+ */
+export function findVolume(context: EdgeContext, nameOrId: string, keyId: string): VolumeRow {
+  const { volumes } = context.registry;
+  const named = volumes.all().find((row) => row.name === nameOrId && row.keyId === keyId && row.state === 'ready');
+  return named ?? requireVolume(context, nameOrId);
+}
+
+/** Live sandboxes that have it, also paused ones. */
+export function mountedIn(context: EdgeContext, id: string): string[] {
+  const boxes = [...context.boxes.values()];
+  return boxes.filter(({ row }) => row.volumes?.some((volume) => volume.id === id)).map((box) => box.id);
+}
+
+function notFound(nameOrId: string): VivError {
+  return new VivError('volume_not_found', `there is no volume ${nameOrId}`, { details: { volume: nameOrId } });
+}

@@ -1,0 +1,19 @@
+import { VivError } from '@vivarium/protocol';
+import type { VolumeDisk } from './volume-disk.ts';
+
+/** Of an edge that was given no place for volumes. */
+export function noVolumes(trouble: string): VolumeDisk {
+  const refuse = (): never => {
+    throw new VivError('unsupported', trouble);
+  };
+  return {
+    trouble,
+    create: async () => refuse(),
+    remove: async () => {},
+    list: () => [],
+    directory: refuse,
+    staging: refuse,
+    usedBytes: () => 0,
+    roomBytes: () => 0,
+  };
+}

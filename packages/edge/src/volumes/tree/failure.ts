@@ -1,0 +1,37 @@
+import { type ErrorCode, VivError } from '@vivarium/protocol';
+import { pathOf } from './names.ts';
+
+type Row = readonly [code: ErrorCode, why: string];
+
+/** What a failed call of the file system means to whoever named the path. */
+const BY_ERRNO: Record<string, Row> = {
+  ENOENT: ['path_not_found', 'is not there'],
+  ENOTDIR: ['not_directory', 'is no directory, or a name above it is none (symbolic links are not followed)'],
+  ELOOP: ['not_regular_file', 'is a symbolic link, and links in volumes are not followed'],
+  EEXIST: ['path_exists', 'is there already'],
+  EISDIR: ['is_directory', 'is a directory'],
+  ENOTEMPTY: ['directory_not_empty', 'is not empty'],
+  EDQUOT: ['disk_full', 'does not fit: the volume has used up its size'],
+  ENOSPC: ['node_disk_full', 'does not fit: the disk of the node is full'],
+  ENAMETOOLONG: ['invalid_argument', 'is too long'],
+  EMLINK: ['file_error', 'can have no more names'],
+  EAGAIN: ['file_error', 'is held by a program in a sandbox (a lease)'],
+};
+
+/** A failed call of node:fs as a VivError that names the path; anything else as it is. */
+export function failure(thrown: unknown, names: readonly Buffer[]): unknown {
+  const errno = (thrown as NodeJS.ErrnoException | undefined)?.code;
+  if (thrown instanceof VivError || errno === undefined || !/^E[A-Z0-9]+$/.test(errno)) return thrown;
+  const [code, why] = BY_ERRNO[errno] ?? (['file_error', `could not be worked on (${errno})`] as const);
+  const path = pathOf(names).toString();
+  return new VivError(code, `${path} ${why}`, { details: { path, errno }, cause: thrown });
+}
+
+/** Does the work, with failures of the file system told as such of this path. */
+export async function named<T>(names: readonly Buffer[], work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (thrown) {
+    throw failure(thrown, names);
+  }
+}
