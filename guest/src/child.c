@@ -103,12 +103,11 @@ static char **arguments(const struct spawn *spawn) {
   return argv + 1;
 }
 
+/* Commands begin at home, as after a login; so do directories that don't begin with /. */
 static void enter_directory(const struct spawn *spawn, const struct user *user) {
-  if (spawn->cwd.len) {
-    if (chdir(text_of(spawn->cwd)) < 0) fail(errno, STAGE_CWD);
-  } else if (chdir(user->home) < 0 && chdir("/") < 0) {
-    fail(errno, STAGE_CWD);
-  }
+  const char *cwd = spawn->cwd.len ? text_of(spawn->cwd) : NULL;
+  if ((!cwd || *cwd != '/') && chdir(user->home) < 0 && chdir("/") < 0) fail(errno, STAGE_CWD);
+  if (cwd && chdir(cwd) < 0) fail(errno, STAGE_CWD);
 }
 
 static void try_exec(const char *path, char **argv, char **env) {

@@ -90,6 +90,12 @@ test('a command starts in its home, or where it is told', async () => {
   assert.equal(String((await link.run(['pwd'], [[CWD, '/usr']])).out), '/usr\n');
 });
 
+test('a relative directory is beneath the home', async () => {
+  assert.equal(String((await link.run(['pwd'], [[CWD, '.']])).out), '/root\n');
+  assert.equal(String((await link.run(['pwd'], [[CWD, '../usr/bin']])).out), '/usr/bin\n');
+  assert.deepEqual(await refused(['true'], [[CWD, 'nonesuch']]), { errno: 2, stage: 5 });
+});
+
 test('a command becomes the user with its groups', async () => {
   assert.equal(String((await link.sh('id -un; id -u', [[USER, 'nobody']])).out), 'nobody\n65534\n');
   assert.equal(String((await link.sh('id -u; id -g; id -G', [[USER, '1234:5678']])).out), '1234\n5678\n5678\n');
