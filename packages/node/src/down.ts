@@ -29,8 +29,9 @@ export async function down(options: DownOptions, say: (line: string) => void): P
       hint: 'See which processes are in its cgroup.procs; then run `viv down` again.',
     });
   }
-  if (!(await detachLoopDevices(paths.scratchImage))) {
-    throw new VivError('internal', `a loop device still has ${paths.scratchImage}`, {
+  for (const image of [paths.scratchImage, paths.volumesImage]) {
+    if (await detachLoopDevices(image)) continue;
+    throw new VivError('internal', `a loop device still has ${image}`, {
       hint: 'Something has it mounted: `losetup -j` shows the device; then run `viv down` again.',
     });
   }

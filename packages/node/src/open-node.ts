@@ -7,6 +7,7 @@ import { createApiServer } from '@vivarium/apiserver/server.ts';
 import { createContainerDriver } from '@vivarium/edge/drivers/container/driver.ts';
 import { openEdge } from '@vivarium/edge/open-edge.ts';
 import { startSpawner } from '@vivarium/edge/spawner/client.ts';
+import { openBtrfsDisk } from '@vivarium/edge/volumes/btrfs-disk.ts';
 import { openImageStore } from '@vivarium/layers/image-store.ts';
 import { VivError } from '@vivarium/protocol';
 import type { Logger } from 'pino';
@@ -78,7 +79,8 @@ export async function openEdgeOf(paths: NodePaths, log: Logger, opened: (() => P
   });
   opened.push(() => images.close());
   const driver = await createContainerDriver({ stateDir, runDir, vivInitPath: VIV_INIT, spawner });
-  const edge = await openEdge({ stateDir, drivers: [driver], images, log });
+  const volumeDisk = await openBtrfsDisk({ stateDir, runDir, spawner });
+  const edge = await openEdge({ stateDir, drivers: [driver], images, volumeDisk, log });
   opened.push(() => edge.close());
   layersInUse = (digest) => edge.usesLayer(digest);
   return edge;

@@ -42,6 +42,7 @@ export function nodePaths(stateDir: string) {
     /** Uploads for template builds. */
     e2bDir: join(state, 'e2b'),
     scratchImage: join(state, 'scratch.btrfs'),
+    volumesImage: join(state, 'volumes.btrfs'),
   };
 }
 

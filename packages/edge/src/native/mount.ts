@@ -24,6 +24,7 @@ const MOVE_MOUNT_T_EMPTY_PATH = 0x40;
 const MOUNT_ATTR_RDONLY = 1;
 const MOUNT_ATTR_NOSUID = 2;
 const MOUNT_ATTR_NODEV = 4;
+const MOUNT_ATTR_NOEXEC = 8;
 const MOUNT_ATTR_IDMAP = 0x100000;
 
 const mountCall = checked<[string, string, string | null, number, string | null]>(
@@ -86,14 +87,14 @@ export function mountIdmapped(source: string, target: string, userNamespace: num
 }
 
 /**
- * A mount that is nowhere yet: what is below the directory `fd`, read-only, with ids shifted by the map of a user namespace. The caller
- * closes the descriptor; unless it was moved somewhere, the mount goes with it.
+ * A mount that is nowhere yet: what is below the directory `fd`, with ids shifted by the map of a user namespace. Set-id bits and devices
+ * in it mean nothing; programs may be started. The caller closes the descriptor; unless it was moved somewhere, the mount goes with it.
  */
-export function cloneMount(fd: number, userNamespace: number): number {
+export function cloneMount(fd: number, userNamespace: number, readOnly = true): number {
   const tree = openTreeCall(SYS.openTree, fd, '', OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_EMPTY_PATH);
   try {
-    const set = MOUNT_ATTR_IDMAP | MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV;
-    const attr = mountAttr({ set, clear: 0, userNamespace });
+    const set = MOUNT_ATTR_IDMAP | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | (readOnly ? MOUNT_ATTR_RDONLY : 0);
+    const attr = mountAttr({ set, clear: MOUNT_ATTR_NOEXEC, userNamespace });
     mountSetattrCall(SYS.mountSetattr, tree, '', AT_EMPTY_PATH, attr, attr.length);
     return tree;
   } catch (error) {

@@ -15,6 +15,7 @@ import { mountRoot } from './overlay.ts';
 import { type CreateCell, type CreatedCell, paths } from './place.ts';
 import { processStartTime } from './process-stat.ts';
 import { stopCell } from './stop.ts';
+import { mountVolumes } from './volumes.ts';
 
 const MIB = 1024 * 1024;
 /** Connections that may wait for viv-init: the host makes one at a time. */
@@ -63,6 +64,7 @@ async function build(params: CreateCell): Promise<CreatedCell> {
   if (!startTime) throw new VivError('internal', `viv-init of ${id} ended at once`);
   await group.complete(pid);
   group.limit(limits);
+  mountVolumes(pid, idBase(slot), params.volumes);
   tidyAfterStart(runDir, id);
   return { pid, startTime, subvolume };
 }

@@ -160,6 +160,7 @@ export class ContainerDriver implements Driver {
       layers: spec.layers.map(({ path }) => path),
       limits: spec.limits,
       network: spec.network ?? 'none',
+      volumes: spec.volumes ?? [],
       ...(spec.scratchFrom === undefined ? {} : { scratchFrom: spec.scratchFrom }),
     };
   }

@@ -1,5 +1,6 @@
 import type { Limits } from '@vivarium/protocol';
 import type { Hierarchy } from '../../limits/hierarchy.ts';
+import type { CellVolume } from '../driver.ts';
 
 /** Where a node's container cells live. Handed to the spawner with each call, which keeps no state. */
 export type Place = {
@@ -20,6 +21,7 @@ export type CreateCell = {
   layers: string[];
   limits: Limits;
   network: 'none' | 'node';
+  volumes: CellVolume[];
   scratchFrom?: string;
   /** Its scratch is there: it was stopped. */
   scratchKept?: true;
