@@ -11,6 +11,7 @@ import type { ExecService, ExecStream, Idempotency, PageOf, PageRequest, Room, S
 import { sandboxDir } from '../lifecycle/box.ts';
 import type { EdgeContext } from '../lifecycle/context.ts';
 import { requireBox, requireRow } from '../lifecycle/find.ts';
+import { requireAwake, wakeBox } from '../lifecycle/wake.ts';
 import type { EndedExec } from './ended-execs.ts';
 import { EndedExecStream } from './ended-stream.ts';
 import { endedExec, findExec, listExecs, lostExec } from './exec-journal.ts';
@@ -118,7 +119,10 @@ export class Execs implements ExecService {
 
   async cancel(sandbox: string, id: string): Promise<void> {
     const found = await this.#find(sandbox, id);
-    if ('endRecord' in found) await found.end('canceled');
+    if (!('endRecord' in found)) return;
+    // What stands still ends only when it goes on.
+    if (found.box.row.autoResume) await wakeBox(found.box);
+    await found.end('canceled');
   }
 
   /** A new command, or the one that the same key made before. */
@@ -129,8 +133,10 @@ export class Execs implements ExecService {
     idempotency?: Idempotency,
   ): Promise<{ exec: RunningExec | EndedExec; ready: Promise<void> }> {
     const box = requireBox(this.#context, sandbox);
-    const before = idempotency && box.execKeys?.get(idempotency.key);
-    if (!before) return startExec(box, start, stream, idempotency);
+    const known = () => idempotency && box.execKeys?.get(idempotency.key);
+    if (!known()) await requireAwake(this.#context, sandbox);
+    const before = known();
+    if (!before || !idempotency) return startExec(box, start, stream, idempotency);
     if (before.requestHash !== idempotency.requestHash) {
       throw new VivError('idempotency_mismatch', `key "${idempotency.key}" was used for another command`, {
         details: { exec: before.exec },
@@ -158,7 +164,7 @@ export class Execs implements ExecService {
   }
 
   async #running(sandbox: string, id: string): Promise<RunningExec> {
-    requireBox(this.#context, sandbox);
+    await requireAwake(this.#context, sandbox);
     const found = await this.#find(sandbox, id);
     if ('endRecord' in found && found.process) return found;
     throw new VivError('exec_not_running', `exec ${id} ${'endRecord' in found ? 'has not started yet' : 'has ended'}`, {

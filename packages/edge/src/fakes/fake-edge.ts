@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import { cpSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { FakeClock, seededRandom } from '@vivarium/core';
@@ -13,7 +13,7 @@ import { FakeImages } from './fake-images.ts';
 
 /** A real edge over fake cells and a clock that the test moves. `restart` does what a kill -9 and a new start do. */
 export class FakeEdge {
-  readonly stateDir: string;
+  stateDir: string;
   readonly driver = new FakeDriver();
   readonly images = new FakeImages();
   readonly clock = new FakeClock();
@@ -37,6 +37,15 @@ export class FakeEdge {
   async restart(): Promise<void> {
     await this.edge.close();
     await this.open();
+  }
+
+  /** As if the process were gone in the midst of whatever it does; time must not be moved afterwards, the former edge would see it. */
+  async abandon(): Promise<void> {
+    const before = this.stateDir;
+    this.stateDir = mkdtempSync(join(tmpdir(), 'viv-edge-'));
+    cpSync(before, this.stateDir, { recursive: true });
+    rmSync(before, { recursive: true, force: true });
+    await this.#open();
   }
 
   /** After `edge.close()`. */

@@ -1,6 +1,15 @@
 import type { Box } from './box.ts';
+import type { EdgeContext } from './context.ts';
+import { requireBox } from './find.ts';
 import { resumeBox } from './pause.ts';
 import { armTimeouts } from './timeouts.ts';
+
+/** A live sandbox for a call into it, woken if it is paused and may be. Throws `sandbox_not_found`, `sandbox_dead` or what `wakeBox` does. */
+export async function requireAwake(context: EdgeContext, id: string): Promise<Box> {
+  const box = requireBox(context, id);
+  if (box.row.state !== 'running') await wakeBox(box);
+  return box;
+}
 
 /** Resumes it, once for all who ask meanwhile. */
 export function resumeOnce(box: Box): Promise<void> {

@@ -57,6 +57,9 @@ export class Reaches {
       this.#proxy.accept(stream, use, traffic);
     });
     box.onEnd.push(() => {
+      // Its next cell, if there will be one, goes on counting.
+      box.reachBytes ??= new Map();
+      box.reachBytes.set(reach.port, use.bytes);
       for (const stream of open) stream.destroy();
     });
   }

@@ -4,7 +4,7 @@ import type { CellListener } from '../cell/cell-listener.ts';
 import type { PortService, PortStream } from '../edge.ts';
 import type { Box } from '../lifecycle/box.ts';
 import type { EdgeContext } from '../lifecycle/context.ts';
-import { requireBox } from '../lifecycle/find.ts';
+import { requireAwake } from '../lifecycle/wake.ts';
 import { countTraffic } from './traffic.ts';
 
 type Target = { port: number } | { unixPath: string };
@@ -21,7 +21,7 @@ export class Ports implements PortService {
   }
 
   async connect(sandbox: string, target: Target): Promise<PortStream> {
-    const box = requireBox(this.#context, sandbox);
+    const box = await requireAwake(this.#context, sandbox);
     const cell = box.requireCell();
     const stream =
       'port' in target
@@ -36,7 +36,7 @@ export class Ports implements PortService {
     target: Target,
     signal: AbortSignal,
   ): Promise<{ port: number; connections: AsyncIterable<PortStream> }> {
-    const box = requireBox(this.#context, sandbox);
+    const box = await requireAwake(this.#context, sandbox);
     const cell = box.requireCell();
     const tag = Buffer.from('listen');
     const listener =
