@@ -86,6 +86,7 @@ export async function openEdge(options: EdgeOptions): Promise<OpenEdge> {
   context.onRunning = (box) => reaches.arm(box);
   const adopted = await adoptAll(context);
   const leases = new Leases(context);
+  const builds = new Builds(context);
   await leases.endOrphans();
   pruneEnded(context, true);
   return {
@@ -94,8 +95,8 @@ export async function openEdge(options: EdgeOptions): Promise<OpenEdge> {
     files: new Files(context),
     ports: new Ports(context),
     leases,
-    images: new Images(context),
-    builds: new Builds(context),
+    images: new Images(context, builds),
+    builds,
     volumes,
     info: new Info(context, options.version ?? '0.1.0'),
     adopted,

@@ -151,6 +151,8 @@ class DirectoryImageStore implements ImageStore {
     const { name, source } = request;
     const { debianMirror: mirror } = this.#options;
     if (source.type === 'builtin') {
+      if (source.name === 'e2b-code-interpreter')
+        throw new VivError('unsupported', `${source.name} is made by a build`);
       const { source: recipe, config } = builtinSource(source.name, mirror);
       const merged = { ...config, ...request.config, env: { ...config.env, ...request.config.env } };
       return this.#importFrom(name, recipe, merged, signal);

@@ -89,7 +89,9 @@ export const ImageImport = z
       }),
       z.strictObject({
         type: z.literal('builtin'),
-        name: z.enum(['base', 'grader-tools', 'e2b-base']).describe('a recipe that ships with viv'),
+        name: z
+          .enum(['base', 'grader-tools', 'e2b-base', 'e2b-code-interpreter'])
+          .describe('a recipe that ships with viv'),
       }),
       z.strictObject({
         type: z.literal('registry'),

@@ -1,14 +1,18 @@
 import { decodeCursor, pageOf } from '@vivarium/core';
+import { stackedRecipe } from '@vivarium/layers/recipes/stacked.ts';
 import { type Image, ImageConfig, type ImageImport, type Progress, VivError } from '@vivarium/protocol';
-import type { ImageService, PageOf, PageRequest } from '../edge.ts';
+import type { BuildService, ImageService, PageOf, PageRequest } from '../edge.ts';
 import type { EdgeContext } from '../lifecycle/context.ts';
+import { stackedImport } from './stacked-import.ts';
 
 /** The node's images, as the API sees them. */
 export class Images implements ImageService {
   readonly #context: EdgeContext;
+  readonly #builds: BuildService;
 
-  constructor(context: EdgeContext) {
+  constructor(context: EdgeContext, builds: BuildService) {
     this.#context = context;
+    this.#builds = builds;
   }
 
   list(page: PageRequest & { all?: boolean }): PageOf<Image> {
@@ -38,6 +42,8 @@ export class Images implements ImageService {
 
   import(request: ImageImport, signal: AbortSignal): AsyncIterable<Progress> {
     this.#checkDraining();
+    const recipe = request.source.type === 'builtin' ? stackedRecipe(request.source.name) : undefined;
+    if (recipe) return stackedImport(this.#context, this.#builds, recipe, request, signal);
     return this.#context.images.import(request, signal);
   }
 
