@@ -13,6 +13,7 @@ after(() => node.close());
 test('a list of 120 sandboxes comes in pages, newest first, each once, and only those with the metadata asked for', async () => {
   const many = Array.from({ length: 120 }, (_, n) => ({
     run: 'pages',
+    batch: String(Math.floor(n / 20)),
     odd: n % 2 === 1 ? 'yes' : 'no',
     text: `ü & = % ${n}`,
   }));
@@ -24,12 +25,12 @@ test('a list of 120 sandboxes comes in pages, newest first, each once, and only 
   const all = await pages({ query: { metadata: { run: 'pages' } }, limit: 50 });
   assert.deepEqual(all.sizes, [50, 50, 20]);
   assert.deepEqual(all.items.map(({ sandboxId }) => sandboxId).sort(), ids);
-  const starts = all.items.map(({ startedAt }) => startedAt.getTime());
+  const batches = all.items.map(({ metadata }) => Number(metadata.batch));
   assert.deepEqual(
-    starts,
-    starts.toSorted((a, b) => b - a),
+    batches,
+    batches.toSorted((a, b) => b - a),
   );
-  const odd = await pages({ query: { metadata: { run: 'pages', odd: 'yes' } } });
+  const odd = await pages({ query: { metadata: { run: 'pages', batch: String(Math.floor(n / 20)), odd: 'yes' } } });
   assert.equal(odd.items.length, 60);
   assert.ok(odd.items.every(({ metadata }) => metadata.odd === 'yes'));
   const one = await pages({ query: { metadata: { text: 'ü & = % 77' } } });
