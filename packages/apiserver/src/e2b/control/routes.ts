@@ -6,6 +6,8 @@ import { metricsRoutes } from './metrics.ts';
 import { networkRoutes } from './network.ts';
 import { sandboxListRoutes } from './sandbox-list.ts';
 import { sandboxRoutes } from './sandboxes.ts';
+import { volumeContentRoutes } from './volume-content.ts';
+import { volumeRoutes } from './volumes.ts';
 
 /** Every route of the control plane, by noun. */
 export const CONTROL_ROUTES: readonly ControlRoute[] = [
@@ -16,4 +18,6 @@ export const CONTROL_ROUTES: readonly ControlRoute[] = [
   ...metricsRoutes,
   ...logRoutes,
   ...networkRoutes,
+  ...volumeRoutes,
+  ...volumeContentRoutes,
 ];
