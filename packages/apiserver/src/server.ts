@@ -1,5 +1,4 @@
-import { createServer, type IncomingMessage, type Server, ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { createServer, type IncomingMessage, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { Edge } from '@vivarium/edge/edge.ts';
 import { VivError } from '@vivarium/protocol';
@@ -14,10 +13,12 @@ import { Dispatcher } from './http/dispatcher.ts';
 import { holdsBody } from './http/expect.ts';
 import { sendFailure } from './http/failure.ts';
 import { HANDLERS } from './http/handlers.ts';
+import { listen } from './listen.ts';
 import { RequestMetrics } from './metrics.ts';
 import { MuxServer } from './mux/mux-server.ts';
 import { openapiText } from './openapi/document.ts';
 import { Shutdown } from './shutdown.ts';
+import { type TlsFiles, TlsFront, type TlsOptions } from './tls-front.ts';
 
 export type ApiServerOptions = {
   edge: Edge;
@@ -42,12 +43,24 @@ export type ApiServerOptions = {
   pingMs?: number;
   /** close() lets requests finish for this long. Default 10,000 ms. */
   graceMs?: number;
+  /** HTTPS: at an address of its own, else at the same one beside plain HTTP. Default: none. */
+  tls?: TlsOptions | undefined;
   /** The E2B surface: its store, and a directory for uploads. Default: there is none. */
   e2b?: { store: E2bStore; directory: string };
   log: Logger;
 };
 
-export type ApiServer = { url: string; port: number; close(): Promise<void> };
+export type ApiServer = {
+  url: string;
+  port: number;
+  /** Port of HTTPS, when there is any. */
+  tlsPort: number | undefined;
+  /** Another certificate for new connections. Throws `precondition_failed`. */
+  renewTls(files: TlsFiles): void;
+  close(): Promise<void>;
+};
+
+const HEADERS_TIMEOUT_MS = 15_000;
 
 /** Serves the API on one port: JSON routes, `/v1/connect` and the ports of sandboxes. Throws `precondition_failed` when the address can't be had. */
 export async function createApiServer(options: ApiServerOptions): Promise<ApiServer> {
@@ -100,7 +113,8 @@ export async function createApiServer(options: ApiServerOptions): Promise<ApiSer
   };
 
   const server = createServer(httpOptions(options), answer);
-  const shutdown = new Shutdown(server);
+  const tls = options.tls && new TlsFront(server, options.tls, options.headersTimeoutMs ?? HEADERS_TIMEOUT_MS);
+  const shutdown = new Shutdown(server, tls?.server);
   server.on('checkContinue', (req: IncomingMessage, res: ServerResponse) => {
     holdsBody(req);
     answer(req, res);
@@ -108,8 +122,11 @@ export async function createApiServer(options: ApiServerOptions): Promise<ApiSer
   server.on('upgrade', upgrade);
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Duplex) => garbage(error, socket));
   server.maxConnections = options.maxConnections ?? 8_192;
-  await listen(server, options);
-  const { port } = server.address() as AddressInfo;
+  const port = await listen(server, options.host, options.port);
+  const tlsPort = await tls?.open(port).catch((error) => {
+    server.close();
+    throw error;
+  });
   const shown = options.host.includes(':') ? `[${options.host}]` : options.host;
   const close = () => {
     closing = true;
@@ -117,12 +134,12 @@ export async function createApiServer(options: ApiServerOptions): Promise<ApiSer
     e2b?.close();
     return shutdown.stop(options.graceMs ?? 10_000);
   };
-  return { url: `http://${shown}:${port}`, port, close };
+  return { url: `http://${shown}:${port}`, port, tlsPort, renewTls: (files) => tls?.renew(files), close };
 }
 
 /** requestTimeout stays off: uploads take as long as they take; JSON bodies have a time limit of their own. */
 function httpOptions(options: ApiServerOptions) {
-  const headersTimeout = options.headersTimeoutMs ?? 15_000;
+  const headersTimeout = options.headersTimeoutMs ?? HEADERS_TIMEOUT_MS;
   return {
     headersTimeout,
     requestTimeout: 0,
@@ -159,16 +176,6 @@ function garbage(error: NodeJS.ErrnoException, socket: Duplex): void {
   socket.end(
     `HTTP/1.1 ${status}\r\ncontent-type: application/json\r\ncontent-length: ${Buffer.byteLength(body)}\r\nconnection: close\r\n\r\n${body}`,
   );
-}
-
-function listen(server: Server, { host, port }: ApiServerOptions): Promise<void> {
-  return new Promise((resolve, reject) => {
-    server.once('error', (error: NodeJS.ErrnoException) => {
-      const why = error.code === 'EADDRINUSE' ? 'something else uses it' : error.message;
-      reject(new VivError('precondition_failed', `cannot listen on ${host}:${port}: ${why}`, { cause: error }));
-    });
-    server.listen({ host, port, backlog: 1024 }, resolve);
-  });
 }
 
 const ignore = () => {};

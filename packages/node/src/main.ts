@@ -28,7 +28,10 @@ function program(): Command {
     .option('--detach', 'return when it is up', false)
     .option(...stateDir)
     .option('--listen <addr:port>', 'address of the API', DEFAULT_LISTEN)
-    .option('--domain <domain>', 'serve ports inside as PORT-ID.DOMAIN too')
+    .option('--domain <domain>', 'serve ports inside as PORT-ID.DOMAIN too (may end with :PORT)')
+    .option('--tls-cert <file>', 'HTTPS with this certificate (PEM), beside HTTP')
+    .option('--tls-key <file>', 'its private key (PEM)')
+    .option('--tls-listen <addr:port>', 'an address for HTTPS alone (default: the same as for HTTP)')
     .action(async (options) => {
       const { up } = await import('./up.ts');
       process.exitCode = await up(options, say);

@@ -11,6 +11,7 @@ import { openBtrfsDisk } from '@vivarium/edge/volumes/btrfs-disk.ts';
 import { openImageStore } from '@vivarium/layers/image-store.ts';
 import { VivError } from '@vivarium/protocol';
 import type { Logger } from 'pino';
+import { certificateFault, readCertificate } from './certificate.ts';
 import type { ListenAddress } from './listen-address.ts';
 import { type NodePaths, VIV_INIT } from './paths.ts';
 import type { ServerOptions } from './server-options.ts';
@@ -18,6 +19,8 @@ import type { ServerOptions } from './server-options.ts';
 /** A node that serves. Both ways to end it take no new work and let requests in flight finish, for a bounded time. */
 export type OpenNode = {
   url: string;
+  /** Reads certificate and key again. Throws `precondition_failed`; the old ones are used on then. */
+  renewTls(): void;
   /** Stops serving; the sandboxes live on and the next open adopts them. */
   close(): Promise<void>;
   /** Ends every sandbox, then stops serving and gives back mounts and devices. */
@@ -34,7 +37,10 @@ export async function openNode(options: ServerOptions, log: Logger): Promise<Ope
   };
   try {
     const { host, port } = options.listen;
-    await requireFreePort(options.listen);
+    await requireFreePort(options.listen, '--listen');
+    if (options.tls?.listen) await requireFreePort(options.tls.listen, '--tls-listen');
+    const tls = options.tls && { ...readCertificate(options.tls), listen: options.tls.listen };
+    if (tls) tellFault(tls.cert, options, log);
     const edge = await openEdgeOf(paths, log, opened);
     const keys = new SqliteKeyStore(paths.keyDatabase);
     opened.push(() => keys.close());
@@ -42,10 +48,16 @@ export async function openNode(options: ServerOptions, log: Logger): Promise<Ope
     const store = new E2bStore(paths.e2bDatabase);
     opened.push(() => store.close());
     const e2b = { store, directory: paths.e2bDir };
-    const api = await createApiServer({ edge, keys, host, port, domain: options.domain, e2b, log });
+    const api = await createApiServer({ edge, keys, host, port, domain: options.domain, tls, e2b, log });
     opened.push(() => api.close());
     return {
       url: api.url,
+      renewTls: () => {
+        if (!options.tls) return;
+        const files = readCertificate(options.tls);
+        tellFault(files.cert, options, log);
+        api.renewTls(files);
+      },
       close: () => {
         edge.drain();
         return closeAll();
@@ -86,15 +98,21 @@ export async function openEdgeOf(paths: NodePaths, log: Logger, opened: (() => P
   return edge;
 }
 
+/** It is served nevertheless: plain HTTP and the sandboxes need no certificate. */
+function tellFault(cert: string, { domain, tls }: ServerOptions, log: Logger): void {
+  const fault = certificateFault(cert, domain, Date.now());
+  if (fault !== undefined) log.warn({ file: tls?.cert, fault }, 'clients will not take the certificate');
+}
+
 /** Asked before anything is opened: adopting thousands of sandboxes only to find the port taken helps nobody. */
-function requireFreePort({ host, port }: ListenAddress): Promise<void> {
+function requireFreePort({ host, port }: ListenAddress, option: string): Promise<void> {
   const probe = createServer();
   return new Promise((resolve, reject) => {
     probe.once('error', (cause: NodeJS.ErrnoException) => {
       const why = cause.code === 'EADDRINUSE' ? 'something else listens there' : cause.message;
       reject(
         new VivError('precondition_failed', `can't listen on ${host}:${port}: ${why}`, {
-          hint: 'Stop the other program or choose another address with --listen.',
+          hint: `Stop the other program or choose another address with ${option}.`,
           cause,
         }),
       );

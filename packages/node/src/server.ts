@@ -3,6 +3,7 @@
  * lock of the state directory. `viv up` starts it and reads one line of JSON from its descriptor 3: ready, or why not.
  *
  *   SIGTERM, SIGINT   stop; the sandboxes live on and are adopted by the next one
+ *   SIGHUP            read the TLS certificate again
  *   SIGUSR2           end every sandbox, then stop (`viv down`)
  *
  * It may be killed at any moment: everything it promised is on disk, everything it started lives on or is swept.
@@ -27,6 +28,7 @@ const STATUS_FD = 3;
 const options = parseServerOptions(process.argv.slice(2));
 const log = openLog(options);
 
+// Until there is something to read again.
 process.on('SIGHUP', () => {});
 // After a failure that nobody took care of, nobody knows what state this process is in; what is on disk is right. So it ends, and
 // the next one adopts everything. A promise that nobody waited for counts too.
@@ -65,6 +67,13 @@ async function serve({ paths }: ServerOptions): Promise<void> {
       },
     );
   };
+  process.on('SIGHUP', () => {
+    try {
+      node.renewTls();
+    } catch (err) {
+      log.error({ err }, 'the certificate could not be read again; the old one is used on');
+    }
+  });
   process.on('SIGTERM', () => stop('SIGTERM', node.close, STOP_MS));
   process.on('SIGINT', () => stop('SIGINT', node.close, STOP_MS));
   process.on('SIGUSR2', () => stop('SIGUSR2', node.closeAndEnd, END_ALL_MS));

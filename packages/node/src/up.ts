@@ -1,4 +1,5 @@
 import { VivError } from '@vivarium/protocol';
+import { certificateFault, certificateFiles, readCertificate } from './certificate.ts';
 import { stopHolder } from './holder-stop.ts';
 import { parseListen } from './listen-address.ts';
 import { requireMachine, requireStateDir } from './machine.ts';
@@ -10,7 +11,16 @@ import { serverStarted } from './starting.ts';
 
 type RunningServer = { url: string; record: ProcessRecord };
 
-export type UpOptions = { stateDir: string; listen: string; domain: string | undefined; detach: boolean };
+export type UpOptions = {
+  stateDir: string;
+  listen: string;
+  domain: string | undefined;
+  detach: boolean;
+  /** Files of a certificate and its key: HTTPS beside HTTP, or at an address of its own. */
+  tlsCert?: string | undefined;
+  tlsKey?: string | undefined;
+  tlsListen?: string | undefined;
+};
 
 /**
  * Starts the node, or says that it is up already. With `detach` it returns when the server answers; else it stays in the
@@ -18,6 +28,7 @@ export type UpOptions = { stateDir: string; listen: string; domain: string | und
  */
 export async function up(options: UpOptions, say: (line: string) => void): Promise<number> {
   parseListen(options.listen);
+  const tls = tlsArguments(options);
   requireMachine();
   const paths = nodePaths(options.stateDir);
   requireStateDir(paths);
@@ -28,6 +39,7 @@ export async function up(options: UpOptions, say: (line: string) => void): Promi
   const holder = await ensureHolder(paths, false);
   const args = ['--state-dir', paths.stateDir, '--listen', options.listen];
   if (options.domain !== undefined) args.push('--domain', options.domain);
+  args.push(...tls);
   args.push(options.detach ? '--detached' : '--log-stderr');
   let server: Awaited<ReturnType<typeof startServer>>;
   try {
@@ -48,6 +60,23 @@ export async function up(options: UpOptions, say: (line: string) => void): Promi
   // A terminal sends Ctrl-C to the server too; from elsewhere only this process gets the signal.
   for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => server.child.kill(signal));
   return await server.exited;
+}
+
+/** For the server process. Throws for a certificate that no client would take: whoever starts the node is there to see it. */
+function tlsArguments({ tlsCert, tlsKey, tlsListen, domain }: UpOptions): string[] {
+  const files = certificateFiles(tlsCert, tlsKey);
+  if (!files) {
+    if (tlsListen === undefined) return [];
+    throw new VivError('invalid_argument', '--tls-listen needs --tls-cert and --tls-key');
+  }
+  if (tlsListen !== undefined) parseListen(tlsListen, '--tls-listen');
+  const fault = certificateFault(readCertificate(files).cert, domain, Date.now());
+  if (fault !== undefined)
+    throw new VivError('precondition_failed', `clients will not take the certificate ${files.cert}: ${fault}`, {
+      hint: 'docs/tls.md tells how to make one for a domain and all names below it.',
+    });
+  const listen = tlsListen === undefined ? [] : ['--tls-listen', tlsListen];
+  return ['--tls-cert', files.cert, '--tls-key', files.key, ...listen];
 }
 
 /** The server that another `viv up`, or the holder, started meanwhile, when that is why ours could not. */

@@ -19,7 +19,10 @@ export function portDoor(context: E2bContext): Door {
   return {
     admit: async (req, target) => {
       const facts = store.sandboxes.get(target.id);
-      if (!facts) return admit(req, target, keys, edge);
+      if (!facts) {
+        edge.sandboxes.get(target.id);
+        return admit(req, target, keys, edge);
+      }
       if (!(await awake(context, target.id))) throw new VivError('sandbox_dead', `there is no sandbox ${target.id}`);
       const token = edge.sandboxes.token(target.id);
       const traffic = trafficToken(token);

@@ -21,7 +21,7 @@ const HOST_FORM = /^(\d{1,5})-([a-z0-9]{20})\.(.+?)(?::\d+)?$/;
 export function gatewayTarget(req: IncomingMessage, domain: string | undefined): Target | undefined {
   const url = req.url ?? '/';
   const host = domain === undefined ? undefined : HOST_FORM.exec((req.headers.host ?? '').toLowerCase());
-  if (host && host[3] === domain!.toLowerCase()) return target(host[2]!, host[1]!, url, '');
+  if (host && host[3] === domain!.toLowerCase().replace(/:\d+$/, '')) return target(host[2]!, host[1]!, url, '');
   const path = PATH_FORM.exec(url);
   if (!path) return undefined;
   const rest = url.slice(path[1]!.length);
