@@ -16,6 +16,9 @@ export type CreateFlags = {
   ttl?: number;
   idle?: number;
   onTimeout?: 'kill' | 'pause';
+  pauseMemory?: boolean;
+  autoResume?: boolean;
+  metadata?: Record<string, string>;
   reach?: NonNullable<CreateOptions['reach']>;
   lease?: string;
   idempotencyKey?: string;
@@ -27,10 +30,13 @@ export function addCreateOptions(command: Command): void {
     .optionsGroup('Sandbox:')
     .option('--name <name>', 'a name, also the host name inside')
     .option('-l, --label <name=value>', 'a label (repeatable)', collectPair)
+    .option('--metadata <name=value>', 'anything you want to find it by (repeatable)', collectPair)
     .addOption(new Option('--kind <kind>', 'what it runs in').choices(['container', 'fn', 'microvm', 'vm']))
     .option('--ttl <time>', 'ends this long after creation (default 1h)', parseSeconds)
     .option('--idle <time>', 'ends after this long without traffic', parseSeconds)
     .addOption(new Option('--on-timeout <what>', 'what --ttl and --idle do').choices(['kill', 'pause']))
+    .option('--no-pause-memory', 'with --on-timeout pause: its processes end then, its files stay')
+    .option('--auto-resume', 'while it is paused, commands, file calls and port connections resume it')
     .option('--lease <id>', 'the lease that owns it')
     .option(
       '--reach <port=url>',
@@ -58,13 +64,16 @@ export function createRequest(image: string, flags: CreateFlags, more: Partial<C
     pids: flags.pids,
     nofile: flags.nofile,
   });
-  const { name, kind, onTimeout, reach, lease } = flags;
+  const { name, kind, onTimeout, reach, lease, autoResume, metadata } = flags;
   return {
     image,
     ...compact({
       name,
       kind,
       onTimeout,
+      pauseMemory: flags.pauseMemory === false ? false : undefined,
+      autoResume,
+      metadata,
       reach,
       lease,
       labels: flags.label,

@@ -12,17 +12,24 @@ type Flags = ConnectionOptions & { all?: boolean; label?: Record<string, string>
 /** At once, so that ending thousands takes seconds and the server is not flooded. */
 const AT_ONCE = 32;
 
-/** A verb that does one thing to sandboxes named, labelled, or all. */
-export function defineMany(command: Command, act: (sandbox: Sandbox) => Promise<Sandbox>): void {
+/** A verb that does one thing to sandboxes named, labelled, or all. `act` gets the flags that the verb has beside these. */
+export function defineMany<More extends object>(
+  command: Command,
+  act: (sandbox: Sandbox, flags: More) => Promise<Sandbox>,
+): void {
   command
     .argument('[sandbox...]', 'ids, beginnings of ids, or names')
     .option('-a, --all', 'all live sandboxes')
     .option('-l, --label <name=value>', 'those with this label (repeatable: all must fit)', collectPair)
     .option('--json', 'a line of JSON per sandbox')
-    .action(async (words: string[], flags: Flags) => {
+    .action(async (words: string[], flags: Flags & More) => {
       const viv = connect(flags);
       try {
-        const failures = await actOn(await choose(viv, words, flags), act, flags.json ?? false);
+        const failures = await actOn(
+          await choose(viv, words, flags),
+          (sandbox) => act(sandbox, flags),
+          flags.json ?? false,
+        );
         if (failures.length > 0) throw new Exit(Math.max(...failures));
       } finally {
         viv.close();

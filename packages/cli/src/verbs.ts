@@ -67,8 +67,13 @@ export const VERBS: readonly Verb[] = [
     summary: 'what sandboxes use of their limits',
     load: () => import('./commands/stats.ts'),
   },
-  { name: 'pause', group: STATE, summary: 'freeze sandboxes', load: () => import('./commands/pause.ts') },
-  { name: 'resume', group: STATE, summary: 'let frozen sandboxes go on', load: () => import('./commands/resume.ts') },
+  {
+    name: 'pause',
+    group: STATE,
+    summary: 'freeze sandboxes, or end their processes and keep their files',
+    load: () => import('./commands/pause.ts'),
+  },
+  { name: 'resume', group: STATE, summary: 'let paused sandboxes go on', load: () => import('./commands/resume.ts') },
   {
     name: 'changes',
     group: STATE,

@@ -4,6 +4,8 @@ import type { JournalRecord } from '@vivarium/protocol/journal.ts';
 import type { PackReport, PackRequestInput } from '@vivarium/protocol/pack.ts';
 import type {
   Change,
+  ForkRequestInput,
+  PauseRequestInput,
   ProcessInfo,
   Sandbox as SandboxInfo,
   SandboxState,
@@ -14,7 +16,7 @@ import { VivError } from '@vivarium/protocol/viv-error.ts';
 import type { Context } from './context.ts';
 import { type CreateOptions, createSandbox } from './create-sandbox.ts';
 import { events } from './events.ts';
-import { type Command, type ExecOptions, execStart, type SpawnOptions, splitStdin } from './exec-options.ts';
+import { type Command, defined, type ExecOptions, execStart, type SpawnOptions, splitStdin } from './exec-options.ts';
 import type { ExecResult } from './exec-result.ts';
 import { Files } from './files.ts';
 import { Images } from './images.ts';
@@ -133,11 +135,15 @@ export class Sandbox implements AsyncDisposable {
     return this.#take(await this.#http('DELETE', ''));
   }
 
-  /** Freezes every process. */
-  async pause(): Promise<this> {
-    return this.#take(await this.#http('POST', '/pause', { repeatable: true }));
+  /**
+   * Freezes every process and stops its clock: nothing but a call ends it. With `memory: false` its processes end, its files stay, and
+   * resuming starts it anew over them. With `expires: true` its time to live goes on.
+   */
+  async pause(options: PauseRequestInput = {}): Promise<this> {
+    return this.#take(await this.#http('POST', '/pause', { json: options, repeatable: true }));
   }
 
+  /** Lets it run on, with its full time to live if its clock stood still. */
   async resume(): Promise<this> {
     return this.#take(await this.#http('POST', '/resume', { repeatable: true }));
   }
@@ -194,6 +200,12 @@ export class Sandbox implements AsyncDisposable {
     return this.#http('GET', '/stats');
   }
 
+  /** What it used between two times (all that is known by default), oldest first: a sample every few seconds, older ones rarer. */
+  async statsHistory(range: { from?: Date; to?: Date } = {}): Promise<Stats[]> {
+    const query = defined({ from: range.from?.toISOString(), to: range.to?.toISOString() });
+    return (await this.#http<{ items: Stats[] }>('GET', '/stats/history', { query })).items;
+  }
+
   async processes(): Promise<ProcessInfo[]> {
     return (await this.#http<{ items: ProcessInfo[] }>('GET', '/processes')).items;
   }
@@ -209,7 +221,7 @@ export class Sandbox implements AsyncDisposable {
   }
 
   /** Copies of its file system as new sandboxes; processes are not copied. */
-  async fork(count = 1, options: { labels?: Record<string, string> } = {}): Promise<Sandbox[]> {
+  async fork(count = 1, options: Omit<ForkRequestInput, 'count'> = {}): Promise<Sandbox[]> {
     const { items } = await this.#http<{ items: SandboxInfo[] }>('POST', '/fork', {
       json: { count, ...options },
       idempotencyKey: idempotencyKey(),

@@ -11,6 +11,14 @@ export type ListFilter = {
   labels?: Record<string, string>;
   states?: SandboxState | SandboxState[];
   lease?: string | { readonly id: string };
+  /** All must match. */
+  metadata?: Record<string, string>;
+  /** One must match. */
+  images?: string | string[];
+  /** Began to run after this time. */
+  startedAfter?: Date;
+  /** Of their creation. Default `desc`: newest first. */
+  order?: 'asc' | 'desc';
 };
 
 /** All sandboxes: creates, finds and lists them. */
@@ -45,12 +53,18 @@ export class Sandboxes {
     return new Sandbox(this.#context, id);
   }
 
-  /** Newest first or as the server sorts; pages are fetched while you iterate. */
+  /** Newest first unless `order` says otherwise; pages are fetched while you iterate, none is skipped or comes twice meanwhile. */
   async *list(filter: ListFilter = {}): AsyncGenerator<Sandbox> {
     const query = {
       ...(filter.labels && { label: Object.entries(filter.labels).map(([name, value]) => `${name}=${value}`) }),
       ...(filter.states && { state: [filter.states].flat().join(',') }),
-      ...defined({ lease: filter.lease && idOf(filter.lease) }),
+      ...(filter.metadata && { metadata: new URLSearchParams(filter.metadata).toString() }),
+      ...(filter.images && { image: [filter.images].flat() }),
+      ...defined({
+        lease: filter.lease && idOf(filter.lease),
+        startedAfter: filter.startedAfter?.toISOString(),
+        order: filter.order,
+      }),
       limit: 1000,
     };
     for await (const info of pages<SandboxInfo>(this.#context.http, '/v1/sandboxes', query))

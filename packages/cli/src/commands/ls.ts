@@ -10,6 +10,9 @@ type Flags = ConnectionOptions & {
   state?: SandboxState[];
   label?: Record<string, string>;
   lease?: string;
+  metadata?: Record<string, string>;
+  image?: string[];
+  oldestFirst?: boolean;
   quiet?: boolean;
   json?: boolean;
 };
@@ -22,17 +25,23 @@ export function define(command: Command): void {
     .addOption(new Option('--state <state...>', 'only those in these states').choices([...LIVE, 'ended', 'failed']))
     .option('-l, --label <name=value>', 'only those with this label (repeatable)', collectPair)
     .option('--lease <id>', 'only those of a lease')
+    .option('--metadata <name=value>', 'only those with this metadata (repeatable)', collectPair)
+    .option('--image <name...>', 'only those of these images')
+    .option('--oldest-first', 'in the order in which they were created')
     .option('-q, --quiet', 'ids only')
     .option('--json', 'one JSON array')
     .action((flags: Flags) =>
       withServer(flags, async (viv) => {
         const states = flags.state ?? (flags.all ? undefined : LIVE);
-        const { label: labels, lease } = flags;
+        const { label: labels, lease, metadata, image: images } = flags;
         const all: SandboxInfo[] = [];
         for await (const { info } of viv.sandboxes.list({
           ...(states && { states }),
           ...(labels && { labels }),
           ...(lease && { lease }),
+          ...(metadata && { metadata }),
+          ...(images && { images }),
+          ...(flags.oldestFirst && { order: 'asc' as const }),
         }))
           all.push(info);
         if (flags.json) printJson(all);
@@ -61,7 +70,8 @@ export function sandboxTable(all: readonly SandboxInfo[], now = Date.now()): str
   return table(['ID', 'NAME', 'STATE', 'IMAGE', 'AGE', 'ENDS IN', 'LABELS'], rows);
 }
 
-function stateWord({ state, endReason }: SandboxInfo): string {
+function stateWord({ state, endReason, cold }: SandboxInfo): string {
+  if (state === 'paused' && cold) return style.yellow('paused (cold)');
   if (state === 'running') return style.green(state);
   if (state === 'failed') return style.red(state);
   if (state === 'ended') return style.dim(endReason ? `ended (${endReason})` : state);

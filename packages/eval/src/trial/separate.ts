@@ -25,7 +25,7 @@ export async function gradeSeparately(
   options: GradeOptions,
 ): Promise<Grade> {
   const started = performance.now();
-  await sandbox.pause();
+  await sandbox.pause({ expires: true });
   await sandbox.pack({ image: options.keep, scrub: 'none', times: 'kept' });
   await sandbox.resume();
   const packMs = performance.now() - started;

@@ -97,7 +97,7 @@ export async function verifyInPlace(
   } finally {
     await lookupsBack().catch(() => {});
     for (const at of mounted.reverse()) await sandbox.unmount(at).catch(() => {});
-    if (request.afterwards === 'pause') await sandbox.pause().catch(() => {});
+    if (request.afterwards === 'pause') await sandbox.pause({ expires: true }).catch(() => {});
     if (request.afterwards === 'end') await sandbox.kill().catch(() => {});
   }
 }

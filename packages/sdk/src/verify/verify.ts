@@ -107,7 +107,7 @@ async function takeState(
   programs: string[],
 ): Promise<Taken> {
   const ran = sandbox.state !== 'paused';
-  await sandbox.pause();
+  await sandbox.pause({ expires: true });
   const token = idempotencyKey()
     .replace(/[^a-z0-9]/g, '')
     .slice(0, 24);
