@@ -51,6 +51,7 @@ LIST
     test) cat <<'LIST'
 clang|sanitizer and fuzzer builds of viv-init
 git|tidy test
+openssl|certificates for tests of TLS
 buildah|images built from Dockerfiles are compared with its
 docker-registry|images of a registry are built on
 skopeo|brings images from registries

@@ -12,16 +12,20 @@ import { startTestNode, type TestNode } from './node.ts';
 /** How a client is told where the node is. */
 export type E2bConnection = { apiKey: string; apiUrl: string; sandboxUrl: string };
 
-export type E2bNode = {
-  readonly node: TestNode;
+/** A node as its E2B clients reach it. */
+export type E2bClient = {
   /** Options for any call of a client. */
   readonly connection: E2bConnection;
   /** The same as environment variables, for programs of their own. */
   readonly env: Record<'E2B_API_KEY' | 'E2B_API_URL' | 'E2B_SANDBOX_URL' | 'E2B_VOLUME_API_URL', string>;
-  /** A sandbox of the template `base`, or of the one that `options` name; `close` kills it. */
+  /** A sandbox of the template `base`, or of the one that `options` name. */
   create(options?: SandboxOpts & { template?: string }): Promise<Sandbox>;
   /** A call of the control plane as no client would make it. */
   call(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<E2bAnswer>;
+};
+
+export type E2bNode = E2bClient & {
+  readonly node: TestNode;
   /** Ends the sandboxes and the node, and deletes its state. */
   close(): Promise<void>;
 };
@@ -32,27 +36,25 @@ type Body = any;
 
 export type E2bAnswer = { status: number; headers: Headers; body: Body };
 
-/** A fresh node with the image of the template `base`. Its environment variables are set in this process too. */
+/** A fresh node with the image of the template `base`. Clients without options of their own in this process reach it too. */
 export async function startE2bNode(): Promise<E2bNode> {
   const stateDir = mkdtempSync(join(tmpdir(), 'viv-node-'));
   linkE2bImages(stateDir);
   const node = await startTestNode({ image: false, stateDir });
-  const connection = { apiKey: e2bKey(node.key), apiUrl: node.url, sandboxUrl: node.url };
-  const env = {
-    E2B_API_KEY: connection.apiKey,
-    E2B_API_URL: connection.apiUrl,
-    E2B_SANDBOX_URL: connection.sandboxUrl,
-    E2B_VOLUME_API_URL: connection.apiUrl,
-  };
+  return { ...connectionTo(node), node, close: () => node.purge() };
+}
+
+/** Reaches a node that runs; sets the clients' environment variables in this process. */
+export function connectionTo({ url, key }: { url: string; key: string }): E2bClient {
+  const connection = { apiKey: e2bKey(key), apiUrl: url, sandboxUrl: url };
+  const env = { E2B_API_KEY: connection.apiKey, E2B_API_URL: url, E2B_SANDBOX_URL: url, E2B_VOLUME_API_URL: url };
   Object.assign(process.env, env);
   return {
-    node,
     connection,
     env,
     create: async ({ template = 'base', ...options } = {}) =>
       await Sandbox.create(template, { ...connection, ...options }),
     call: async (method, path, body, headers = {}) => await call(connection, method, path, body, headers),
-    close: () => node.purge(),
   };
 }
 

@@ -5,19 +5,36 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { clientMethods } from '../../harness/client-surface.ts';
-import { startE2bNode } from '../../harness/e2b.ts';
+import { documentedMethods } from '../../harness/client-table.ts';
+import { type E2bNode, startE2bNode } from '../../harness/e2b.ts';
 import { type Bed, openBed } from './methods/bed.ts';
 import { METHOD_CHECKS } from './methods/index.ts';
 
-let bed: Bed & { close(): Promise<void> };
+let node: E2bNode;
+let bed: Bed;
 
 before(async () => {
-  bed = await openBed(await startE2bNode());
+  node = await startE2bNode();
+  bed = await openBed(node);
 });
-after(() => bed.close());
+after(() => node.close());
 
 test('every public method of the clients has a check', () => {
   assert.deepEqual(Object.keys(METHOD_CHECKS).sort(), clientMethods());
+});
+
+test('docs/e2b.md has one row for every public method', () => {
+  assert.deepEqual(
+    documentedMethods()
+      .map(({ method }) => method)
+      .sort(),
+    clientMethods(),
+  );
+});
+
+test('every row that differs says how', () => {
+  const silent = documentedMethods().filter(({ state, note }) => state !== 'yes' && note === '');
+  assert.deepEqual(silent, []);
 });
 
 for (const [method, check] of Object.entries(METHOD_CHECKS)) {

@@ -1,12 +1,12 @@
 import { Sandbox as CodeSandbox } from '@e2b/code-interpreter';
 import type { Sandbox } from 'e2b';
-import type { E2bConnection, E2bNode } from '../../../harness/e2b.ts';
+import type { E2bClient, E2bConnection } from '../../../harness/e2b.ts';
 
 const HOUR_MS = 3_600_000;
 
 /** What a check of one method works with. The sandboxes are shared: a check leaves them running and takes paths of its own. */
 export type Bed = {
-  readonly node: E2bNode;
+  readonly node: E2bClient;
   readonly connection: E2bConnection;
   /** Of the template `base`. */
   readonly sandbox: Sandbox;
@@ -14,8 +14,8 @@ export type Bed = {
   code(): Promise<CodeSandbox>;
 };
 
-/** The bed of a node; `close` ends the node too. */
-export async function openBed(node: E2bNode): Promise<Bed & { close(): Promise<void> }> {
+/** A bed on a node that runs; `close` ends the bed's sandboxes. */
+export async function openBed(node: E2bClient): Promise<Bed & { close(): Promise<void> }> {
   const { connection } = node;
   const sandbox = await node.create({ timeoutMs: HOUR_MS });
   let code: Promise<CodeSandbox> | undefined;
@@ -27,7 +27,13 @@ export async function openBed(node: E2bNode): Promise<Bed & { close(): Promise<v
       code ??= CodeSandbox.create({ ...connection, timeoutMs: HOUR_MS });
       return code;
     },
-    close: () => node.close(),
+    close: async () => {
+      await sandbox.kill();
+      await code?.then(
+        (made) => made.kill(),
+        () => {},
+      );
+    },
   };
 }
 
