@@ -141,6 +141,12 @@ export const VERBS: readonly Verb[] = [
     load: () => import('./commands/image.ts'),
   },
   { name: 'key', group: SERVER, summary: 'list, create, remove API keys', load: () => import('./commands/key.ts') },
+  {
+    name: 'e2b',
+    group: SERVER,
+    summary: 'what E2B clients need to use this server',
+    load: () => import('./commands/e2b.ts'),
+  },
   { name: 'lease', group: SERVER, summary: 'list and end leases', load: () => import('./commands/lease.ts') },
   { name: 'node', group: SERVER, summary: 'the state of the server', load: () => import('./commands/node.ts') },
   { name: 'login', group: SERVER, summary: 'remember a server and its key', load: () => import('./commands/login.ts') },

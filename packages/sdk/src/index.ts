@@ -9,6 +9,7 @@ export type { Lease as LeaseInfo } from '@vivarium/protocol/lease.ts';
 export type { Capability, NodeInfo, Pressure } from '@vivarium/protocol/node.ts';
 export type { PackFinding, PackReport, PackRequestInput as PackRequest } from '@vivarium/protocol/pack.ts';
 export type { Change, ProcessInfo, Sandbox as SandboxInfo, SandboxState, Stats } from '@vivarium/protocol/sandbox.ts';
+export { e2bSecret } from '@vivarium/protocol/secret.ts';
 export { VivError } from '@vivarium/protocol/viv-error.ts';
 export type { BuildEvent, BuildOptions } from './build-request.ts';
 export { Vivarium } from './client.ts';

@@ -4,7 +4,8 @@ import { dirname } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { createIdSource, isoTime, systemClock, systemRandom } from '@vivarium/core';
 import { type Key, type KeyCreate, type Scope, VivError } from '@vivarium/protocol';
-import { type KeyStore, nativeSecret, SECRET_PATTERN } from './key-store.ts';
+import { nativeSecret, SECRET_PATTERN } from '@vivarium/protocol/secret.ts';
+import type { KeyStore } from './key-store.ts';
 
 type Row = {
   id: string;

@@ -1,11 +1,11 @@
-import { collect, type Scope } from '@vivarium/sdk';
+import { collect, e2bSecret, type Scope } from '@vivarium/sdk';
 import { type Command, Option } from 'commander';
 import type { ConnectionOptions } from '../connection.ts';
 import { note, print, printJson, table } from '../console.ts';
 import { withServer } from '../one.ts';
 import { formatAge, parseCount } from '../units.ts';
 
-type CreateFlags = ConnectionOptions & { scope?: Scope[]; maxSandboxes?: number; json?: boolean };
+type CreateFlags = ConnectionOptions & { scope?: Scope[]; maxSandboxes?: number; e2b?: boolean; json?: boolean };
 
 export function define(command: Command): void {
   command
@@ -42,15 +42,17 @@ export function define(command: Command): void {
       ]),
     )
     .option('--max-sandboxes <n>', 'live sandboxes it may have', parseCount)
+    .option('--e2b', 'print its secret in the form that E2B clients take (E2B_API_KEY)')
     .option('--json', 'print all about it')
     .action((name: string, flags: CreateFlags) =>
       withServer(flags, async (viv) => {
         const { scope: scopes, maxSandboxes } = flags;
-        const key = await viv.keys.create({
+        const made = await viv.keys.create({
           name,
           ...(scopes && { scopes }),
           ...(maxSandboxes !== undefined && { maxSandboxes }),
         });
+        const key = flags.e2b && made.secret ? { ...made, secret: e2bSecret(made.secret) } : made;
         if (flags.json) return printJson(key);
         note(`key ${key.id} (${key.scopes.join(', ')}); the secret is shown only now:`);
         print(key.secret ?? '');
