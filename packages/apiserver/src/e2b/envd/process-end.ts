@@ -23,10 +23,10 @@ const SIGNALS: Record<number, string> = {
 const OOM_EXIT = 137;
 
 /**
- * The end of a process as envd tells it. Throws what ends the stream instead: `request_timeout`, `sandbox_dead`, `sandbox_lost`;
- * `sandboxRuns` tells a command that was canceled from one whose sandbox goes.
+ * The end of a process as envd tells it. Throws what ends the stream instead: `sandbox_dead`, `sandbox_lost`, and `request_timeout` to
+ * the stream that set the time-out (others see it killed). `sandboxRuns` tells a canceled command from one whose sandbox goes.
  */
-export function endOf(exec: Exec, sandboxRuns: boolean): ProcessEnd {
+export function endOf(exec: Exec, { sandboxRuns, starter }: { sandboxRuns: boolean; starter: boolean }): ProcessEnd {
   const { outcome, pid } = exec;
   switch (outcome?.type) {
     case 'exited':
@@ -36,6 +36,7 @@ export function endOf(exec: Exec, sandboxRuns: boolean): ProcessEnd {
     case 'oom':
       return { ...signaled(constants.signals.SIGKILL), exitCode: OOM_EXIT, error: 'signal: killed (out of memory)' };
     case 'timeout':
+      if (!starter) return signaled(constants.signals.SIGKILL);
       throw new VivError('request_timeout', `process ${pid} ran longer than its time-out and was killed`);
     case 'output_limit':
       return { ...signaled(constants.signals.SIGKILL), error: `signal: killed (${exec.message})` };

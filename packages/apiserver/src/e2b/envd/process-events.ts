@@ -6,10 +6,12 @@ import { endOf, failedToStart } from './process-end.ts';
 import { anyProcess } from './process-lookup.ts';
 import { processMemory } from './process-memory.ts';
 import { execStart } from './process-request.ts';
+import { writeRunFiles } from './run-files.ts';
 
 /** Runs a command and streams what it does: its pid, its output, its end. It goes on when the client leaves. */
 export async function startProcess(call: EnvdCall, message: StartRequest, stream: RpcStream): Promise<void> {
   const request = execStart(call, message, stream.timeoutMs);
+  await writeRunFiles(call);
   const view = new EventView(stream, request.pty !== undefined);
   const stdin = message.stdin ?? true;
   const started = await call.context.edge.execs
@@ -20,7 +22,7 @@ export async function startProcess(call: EnvdCall, message: StartRequest, stream
   const failure = failedToStart(started.exec);
   if (failure) throw failure;
   processMemory.of(started.exec.id, message.process);
-  await view.follow(call, started);
+  await view.follow(call, started, true);
 }
 
 /**
@@ -36,7 +38,7 @@ export async function connectProcess(
   const sent = processMemory.get(exec.id)?.sent ?? { 1: 0, 2: 0 };
   const view = new EventView(stream, exec.pty);
   const options = { stdin: false, stdoutOffset: sent[1], stderrOffset: sent[2], ...view.handlers };
-  await view.follow(call, await call.context.edge.execs.attach(call.sandbox, exec.id, options));
+  await view.follow(call, await call.context.edge.execs.attach(call.sandbox, exec.id, options), false);
 }
 
 /** One client's stream of events of one command. */
@@ -60,12 +62,13 @@ class EventView {
     };
   }
 
-  /** Sends the start event, all output and the end event. Throws what ends the stream as an error. */
-  async follow(call: EnvdCall, source: ExecStream): Promise<void> {
+  /** Sends the start event, all output and the end event. Throws what ends the stream as an error. `starter`: it is the command's first. */
+  async follow(call: EnvdCall, source: ExecStream, starter: boolean): Promise<void> {
     const { signal } = call;
     const left = Promise.withResolvers<null>();
     const leave = () => left.resolve(null);
     signal.addEventListener('abort', leave, { once: true });
+    let seen = false;
     try {
       const { exec } = source;
       await this.#stream.send({ event: { start: { pid: exec.pid } } });
@@ -73,11 +76,12 @@ class EventView {
       this.#exec = exec.id;
       this.#begun.resolve();
       const ended = signal.aborted ? null : await Promise.race([source.done, left.promise]);
-      if (ended === null) return forgetAtEnd(source);
-      processMemory.end(exec.id, true);
-      await this.#stream.send({ event: { end: endOf(ended, runs(call)) } });
+      if (ended === null) return;
+      await this.#stream.send({ event: { end: endOf(ended, { sandboxRuns: runs(call), starter }) } });
+      seen = true;
     } finally {
       signal.removeEventListener('abort', leave);
+      forget(source, seen);
       source.close();
     }
   }
@@ -92,8 +96,9 @@ class EventView {
 const AFTER = '"}}}';
 const before = (field: 'stdout' | 'stderr' | 'pty') => `{"event":{"data":{"${field}":"`;
 
-/** The client has left; what it has not seen is known for a while after the command's end. */
-function forgetAtEnd({ exec, done }: ExecStream): void {
+/** What a client has not seen is known for a while after the command's end. */
+function forget({ exec, done }: ExecStream, seen: boolean): void {
+  if (seen) return processMemory.end(exec.id, true);
   const end = () => processMemory.end(exec.id, false);
   done.then(end, end);
 }
