@@ -203,6 +203,7 @@ class Build {
       action: planned?.action ?? null,
       text: at.text,
       config: state.config,
+      fresh: at.program?.fresh ?? false,
     });
     state.base = made;
     state.directories = [];

@@ -55,6 +55,8 @@ export type Step = {
   text: string;
   /** Config of the sandbox. */
   config: ImageConfig;
+  /** Not from the cache. */
+  fresh: boolean;
 };
 
 /** Where here-documents with a `#!` line lie while they run: outside the image's files. */

@@ -1,4 +1,5 @@
 import type { Readable } from 'node:stream';
+import type { BuildStep } from '@vivarium/builder';
 import type {
   BuildProgress,
   BuildRequest,
@@ -161,11 +162,23 @@ export interface ExecStream {
 }
 
 export type FilePath = Uint8Array;
-export type As = { user?: string | undefined };
+/** `privileged`: permissions don't count, as for root; what is made still belongs to the user. */
+export type As = { user?: string | undefined; privileged?: boolean | undefined };
+
+export type Account = { name: string; uid: number; gid: number; home: string };
+/** Who is who in a sandbox, by /etc/passwd and /etc/group. */
+export type Accounts = {
+  readonly users: ReadonlyMap<string, Account>;
+  readonly userNames: ReadonlyMap<number, string>;
+  readonly groupNames: ReadonlyMap<number, string>;
+};
 
 export interface FileService {
-  stat(sandbox: string, path: FilePath, options: As & { follow: boolean }): Promise<Entry>;
-  list(sandbox: string, path: FilePath, options: As & { depth: number }): AsyncIterable<Entry>;
+  /** `resolve`: of a link also where it leads. */
+  stat(sandbox: string, path: FilePath, options: As & { follow: boolean; resolve?: boolean }): Promise<Entry>;
+  list(sandbox: string, path: FilePath, options: As & { depth: number; resolve?: boolean }): AsyncIterable<Entry>;
+  /** Looked up inside; what was read in the last seconds is good enough unless `fresh`. Not journalled. */
+  accounts(sandbox: string, options?: { fresh?: boolean }): Promise<Accounts>;
   /** `entry` is known before the first byte. Destroying the stream ends the read. */
   read(
     sandbox: string,
@@ -183,7 +196,7 @@ export interface FileService {
     sandbox: string,
     from: FilePath,
     to: FilePath,
-    options: As & { overwrite: boolean; parents: boolean },
+    options: As & { overwrite: boolean; parents: boolean; resolve?: boolean },
   ): Promise<Entry>;
   remove(
     sandbox: string,
@@ -217,6 +230,8 @@ export type WriteOptions = {
   fsync: boolean;
   owner?: string | undefined;
   offset?: number | undefined;
+  /** Noted with the file; a write that is atomic leaves no other. */
+  metadata?: Readonly<Record<string, string>> | undefined;
 };
 
 /** A byte connection into or out of a sandbox, already flow-controlled: a Node Duplex. */
@@ -269,20 +284,6 @@ export interface ImageService {
   ): AsyncIterable<Progress>;
 }
 
-export interface BuildService {
-  /**
-   * Makes an image from a Dockerfile; the context comes as a tar. The last line is `done`; errors are thrown: `dockerfile_invalid`,
-   * `build_failed`, `image_not_found`, `image_exists`, `invalid_archive`, `node_disk_full`. Nothing starts before the first `next()`;
-   * leaving the loop ends the build. What is left of it are the steps that were complete.
-   */
-  build(
-    request: BuildRequest,
-    body: AsyncIterable<Uint8Array>,
-    owner: Owner,
-    signal: AbortSignal,
-  ): AsyncIterable<BuildProgress>;
-  /** Removes cached steps that nothing uses now. */
-  prune(): Promise<PruneReport>;
 /** Files that outlive sandboxes. Each belongs to an API key, which has one of a name. */
 export interface VolumeService {
   /** `volume_exists`, `quota_exceeded`, `node_disk_full`. */
@@ -339,6 +340,31 @@ export interface VolumeFileService {
   ): Promise<{ entries: number; bytes: number }>;
 }
 
+export interface BuildService {
+  /**
+   * Makes an image from a Dockerfile; the context comes as a tar. The last line is `done`; errors are thrown: `dockerfile_invalid`,
+   * `build_failed`, `image_not_found`, `image_exists`, `invalid_archive`, `node_disk_full`. Nothing starts before the first `next()`;
+   * leaving the loop ends the build. What is left of it are the steps that were complete.
+   */
+  build(
+    request: BuildRequest,
+    body: AsyncIterable<Uint8Array>,
+    owner: Owner,
+    signal: AbortSignal,
+  ): AsyncIterable<BuildProgress>;
+  /**
+   * The same from the steps of a program. `files` are archives (tar, maybe compressed), which lie in the context under their names.
+   * Throws as build() does.
+   */
+  buildSteps(
+    request: BuildRequest,
+    steps: readonly BuildStep[],
+    files: ReadonlyMap<string, () => AsyncIterable<Uint8Array>>,
+    owner: Owner,
+    signal: AbortSignal,
+  ): AsyncIterable<BuildProgress>;
+  /** Removes cached steps that nothing uses now. */
+  prune(): Promise<PruneReport>;
 }
 
 export interface InfoService {
@@ -348,4 +374,4 @@ export interface InfoService {
   metrics(): Promise<string>;
 }
 
-export type { Outcome };
+export type { BuildStep, Outcome };

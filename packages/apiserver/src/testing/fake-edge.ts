@@ -34,6 +34,9 @@ export class FakeEdge implements Edge {
     build() {
       throw new VivError('unsupported', 'no builds here');
     },
+    buildSteps() {
+      throw new VivError('unsupported', 'no builds here');
+    },
     prune: async () => ({ removed: [], bytes: 0 }),
   };
   readonly info: InfoService = {

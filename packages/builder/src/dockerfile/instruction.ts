@@ -24,6 +24,13 @@ export type Instruction = {
   heredocs: Heredoc[];
   /** The joined line, for people. */
   text: string;
+  /** What no Dockerfile can say, but the steps of a program. */
+  program?: {
+    /** Run it again even if its result is in the cache. */
+    fresh: boolean;
+    /** A COPY's source that is a link is copied as one. */
+    keepsLinks: boolean;
+  };
 };
 
 export type Dockerfile = { instructions: Instruction[]; escapeChar: '\\' | '`'; name: string };

@@ -23,6 +23,8 @@ export type SelectOptions = {
   exclude?: IgnoreRules | undefined;
   /** Keep the directories of the sources' paths. */
   parents?: boolean;
+  /** A source that is a link is not followed. */
+  keepsLinks?: boolean;
 };
 
 /** Why a source can't be had; the message names it. */
@@ -77,7 +79,7 @@ function cleaned(path: string, source: string): string {
 }
 
 function select(tree: FileTree, path: string, source: string, pivot: string, options: SelectOptions): Source {
-  const real = tree.resolve(path, true);
+  const real = tree.resolve(path, !options.keepsLinks);
   const node = real === undefined ? undefined : tree.get(real);
   if (real === undefined || !node) throw new SelectionError(source, `"${source}" is not there`);
   const isDirectory = node.type === 'dir';

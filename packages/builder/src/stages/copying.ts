@@ -46,7 +46,11 @@ export async function planCopy(state: StageState, at: Instruction, origins: Orig
     extracts: isAdd && flags.get('unpack') !== 'false',
   };
   const exclude = ignoreRules(flags.all('exclude'));
-  const options = { exclude: exclude.isEmpty ? undefined : exclude, parents: flags.on('parents') };
+  const options = {
+    exclude: exclude.isEmpty ? undefined : exclude,
+    parents: flags.on('parents'),
+    keepsLinks: at.program?.keepsLinks ?? false,
+  };
   const texts = inline.map((heredoc) =>
     inlineFile(heredoc.name, heredoc.expand ? state.expandHeredoc(heredoc.content, at) : heredoc.content),
   );

@@ -18,15 +18,26 @@ export const CONTEXT_LIMITS = { entries: 500_000, bytes: 32 * 1024 ** 3 };
  * gets a path on this machine, so no name and no link in it can lead anywhere. Owners don't matter: all is root's, as in Docker.
  * Throws `invalid_archive`, `path_escapes`, `payload_too_large`, `node_disk_full`.
  */
-export async function receiveContext(
+export function receiveContext(
   body: AsyncIterable<Uint8Array>,
+  directory: string,
+  signal: AbortSignal,
+): Promise<FileTree> {
+  return receiveContexts(new Map([['', () => body]]), directory, signal);
+}
+
+/** The same from several archives, each under a name of its own; '' is the root. */
+export async function receiveContexts(
+  archives: ReadonlyMap<string, () => AsyncIterable<Uint8Array>>,
   directory: string,
   signal: AbortSignal,
 ): Promise<FileTree> {
   const path = join(directory, 'context');
   const file = await open(path, 'wx', 0o600);
   try {
-    return await new Reception(path, file, directory, signal).take(body);
+    const reception = new Reception(path, file, directory, signal);
+    for (const [name, open] of archives) await reception.take(open(), name);
+    return await reception.complete();
   } catch (thrown) {
     throw namingFullDisk(thrown, directory);
   } finally {
@@ -53,24 +64,27 @@ class Reception {
     this.#signal = signal;
   }
 
-  async take(body: AsyncIterable<Uint8Array>): Promise<FileTree> {
+  async take(body: AsyncIterable<Uint8Array>, under: string): Promise<void> {
     for await (const { entry, content } of readTar(decompressed(body))) {
       this.#signal.throwIfAborted();
       if (this.#tree.size >= CONTEXT_LIMITS.entries) throw tooLarge('entries', CONTEXT_LIMITS.entries);
       if (this.#bytes + entry.size > CONTEXT_LIMITS.bytes) throw tooLarge('bytes', CONTEXT_LIMITS.bytes);
-      const name = beneath(entry.name)?.toString('latin1').slice(2);
-      if (name !== undefined) this.#tree.set(name, await this.#node(entry, content));
+      const name = nameUnder(under, entry.name);
+      if (name !== undefined) this.#tree.set(name, await this.#node(entry, content, under));
     }
+  }
+
+  async complete(): Promise<FileTree> {
     await this.#flush();
     return this.#tree;
   }
 
-  async #node(entry: TarEntry, content: AsyncIterable<Uint8Array>): Promise<FileNode> {
+  async #node(entry: TarEntry, content: AsyncIterable<Uint8Array>, under: string): Promise<FileNode> {
     const { type, mode, mtimeNs } = entry;
     const plain = { mode, uid: 0, gid: 0, mtimeNs, size: 0, link: '', digest: '', read: nothing };
     if (type === 'dir') return { ...plain, type };
     if (type === 'symlink') return { ...plain, type, link: entry.link.toString('latin1') };
-    if (type === 'link') return this.#linked(entry);
+    if (type === 'link') return this.#linked(entry, under);
     const start = this.#bytes;
     const digest = createHash('sha256');
     for await (const chunk of content) {
@@ -103,8 +117,8 @@ class Reception {
   }
 
   /** A hard link is another name of a file that came before. */
-  #linked(entry: TarEntry): FileNode {
-    const target = beneath(entry.link)?.toString('latin1').slice(2);
+  #linked(entry: TarEntry, under: string): FileNode {
+    const target = nameUnder(under, entry.link);
     const node = target === undefined ? undefined : this.#tree.get(target);
     if (node?.type === 'file') return node;
     throw new VivError(
@@ -112,6 +126,12 @@ class Reception {
       `archive entry "${entry.name}" is a link to "${entry.link}", which is not in it`,
     );
   }
+}
+
+/** Undefined: it is the root itself. */
+function nameUnder(under: string, path: Buffer): string | undefined {
+  const name = beneath(path)?.toString('latin1').slice(2);
+  return name === undefined || under === '' ? name : `${under}/${name}`;
 }
 
 /** write(2) may take less than it is given. */

@@ -58,7 +58,7 @@ export class EdgeWorkshop implements Workshop {
 
   async perform(step: Step): Promise<{ base: Base; cached: boolean }> {
     const { cache, request, signal } = this.#options;
-    for (let fresh = request.noCache, attempt = 1; ; fresh = true, attempt++) {
+    for (let fresh = request.noCache || step.fresh, attempt = 1; ; fresh = true, attempt++) {
       const made = await cache.get(step.key, fresh, signal, (name) => this.#make(step, name));
       try {
         await this.#hold(made.base.image);

@@ -1,14 +1,22 @@
 import { mkdirSync, mkdtempSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { type BuildPlan, build, DOCKERFILE_BYTES_MAX, type FileTree, parseDockerfile } from '@vivarium/builder';
+import {
+  type BuildPlan,
+  type BuildStep,
+  build,
+  DOCKERFILE_BYTES_MAX,
+  type FileTree,
+  parseDockerfile,
+  stepsDockerfile,
+} from '@vivarium/builder';
 import { type BuildProgress, type BuildRequest, type Image, type PruneReport, VivError } from '@vivarium/protocol';
 import { type IgnoreRules, parseIgnore } from '@vivarium/protocol/ignore-rules.ts';
 import type { BuildService, Owner } from '../edge.ts';
 import { Admission } from '../lifecycle/admission.ts';
 import type { EdgeContext } from '../lifecycle/context.ts';
 import { Gate } from '../lifecycle/gate.ts';
-import { receiveContext } from './context-store.ts';
+import { receiveContext, receiveContexts } from './context-store.ts';
 import { EdgeWorkshop } from './edge-workshop.ts';
 import { readImageMap } from './image-map.ts';
 import { ProgressPipe } from './progress-pipe.ts';
@@ -37,19 +45,44 @@ export class Builds implements BuildService {
     owner: Owner,
     signal: AbortSignal,
   ): AsyncIterable<BuildProgress> {
-    if (this.#context.draining) throw new VivError('shutting_down', 'the node is stopping and builds no images');
-    this.#gate.check();
-    const pipe = new ProgressPipe<BuildProgress>();
-    return pipe.drain(signal, (abort) => this.#run(request, body, owner, pipe, abort));
+    return this.#start(signal, request, owner, {
+      receive: (directory, abort) => receiveContext(body, directory, abort),
+      plan: (tree, warn) => planOf(request, tree, warn),
+    });
+  }
+
+  buildSteps(
+    request: BuildRequest,
+    steps: readonly BuildStep[],
+    files: ReadonlyMap<string, () => AsyncIterable<Uint8Array>>,
+    owner: Owner,
+    signal: AbortSignal,
+  ): AsyncIterable<BuildProgress> {
+    return this.#start(signal, request, owner, {
+      receive: (directory, abort) => receiveContexts(files, directory, abort),
+      plan: async (tree) => ({
+        ...plain(request),
+        dockerfile: stepsDockerfile(steps, STEPS),
+        context: tree,
+        ignore: parseIgnore(''),
+      }),
+    });
   }
 
   prune(): Promise<PruneReport> {
     return this.#cache.prune();
   }
 
+  #start(signal: AbortSignal, request: BuildRequest, owner: Owner, origin: Origin): AsyncIterable<BuildProgress> {
+    if (this.#context.draining) throw new VivError('shutting_down', 'the node is stopping and builds no images');
+    this.#gate.check();
+    const pipe = new ProgressPipe<BuildProgress>();
+    return pipe.drain(signal, (abort) => this.#run(request, origin, owner, pipe, abort));
+  }
+
   async #run(
     request: BuildRequest,
-    body: AsyncIterable<Uint8Array>,
+    origin: Origin,
     owner: Owner,
     pipe: ProgressPipe<BuildProgress>,
     signal: AbortSignal,
@@ -58,8 +91,10 @@ export class Builds implements BuildService {
     mkdirSync(root, { recursive: true, mode: 0o700 });
     const directory = mkdtempSync(join(root, 'build-'));
     try {
-      const context = await receiveContext(body, directory, signal);
-      const image = await this.#gate.run(() => this.#build(request, context, owner, pipe, signal));
+      const tree = await origin.receive(directory, signal);
+      const warn = (message: string) => pipe.put({ type: 'warning', line: null, message });
+      const plan = await origin.plan(tree, warn);
+      const image = await this.#gate.run(() => this.#build(request, plan, owner, pipe, signal));
       return { type: 'done', image };
     } finally {
       await rm(directory, { recursive: true, force: true });
@@ -68,13 +103,12 @@ export class Builds implements BuildService {
 
   async #build(
     request: BuildRequest,
-    tree: FileTree,
+    plan: BuildPlan,
     owner: Owner,
     pipe: ProgressPipe<BuildProgress>,
     signal: AbortSignal,
   ): Promise<Image> {
     const { clock, newId, stateDir } = this.#context;
-    const plan = await planOf(request, tree, (message) => pipe.put({ type: 'warning', line: null, message }));
     const outOfTime = new AbortController();
     const cancel = clock.after(request.timeoutMs, () => outOfTime.abort(tooLate(request)));
     const workshop = new EdgeWorkshop({
@@ -108,8 +142,21 @@ export class Builds implements BuildService {
   }
 }
 
+/** What errors call the steps of a program. */
+const STEPS = 'step';
+
+/** Where a build's files and instructions come from. */
+type Origin = {
+  receive(directory: string, signal: AbortSignal): Promise<FileTree>;
+  plan(tree: FileTree, warn: (message: string) => void): Promise<BuildPlan>;
+};
+
+function plain({ target, buildArgs, labels, network }: BuildRequest) {
+  return { target, buildArgs, labels, network };
+}
+
 async function planOf(request: BuildRequest, context: FileTree, warn: (message: string) => void): Promise<BuildPlan> {
-  const { dockerfile: name, target, buildArgs, labels, network } = request;
+  const { dockerfile: name } = request;
   const source = await textOf(context, name, DOCKERFILE_BYTES_MAX);
   if (source === undefined)
     throw new VivError('dockerfile_invalid', `there is no ${name} in the build context`, {
@@ -121,10 +168,7 @@ async function planOf(request: BuildRequest, context: FileTree, warn: (message: 
     dockerfile,
     context: withoutOurs(context),
     ignore: await ignoreOf(context, name, warn),
-    target,
-    buildArgs,
-    labels,
-    network,
+    ...plain(request),
   };
 }
 
