@@ -16,8 +16,19 @@ export const Entry = z
     sizeBytes: z.number(),
     mtimeMs: z.number(),
     nlink: z.number().int(),
-    target: z.string().optional().describe('of a symlink'),
+    target: z
+      .string()
+      .optional()
+      .describe('of a symlink: its text or, with `resolve`, the real path of where it leads'),
     targetB64: z.string().optional(),
+    leadsTo: z
+      .object({ type: FileType, mode: z.number().int() })
+      .optional()
+      .describe('what is where a symlink leads; only with `resolve`, absent if it leads nowhere'),
+    metadata: z
+      .record(z.string(), z.string())
+      .optional()
+      .describe('what was noted about a file or directory: its extended attributes `user.e2b.…`, without that prefix'),
   })
   .openapi('Entry');
 export type Entry = z.infer<typeof Entry>;
@@ -33,9 +44,16 @@ export const flag = z
   .enum(['true', 'false'])
   .default('false')
   .transform((v) => v === 'true');
-export const StatQuery = PathQuery.extend({ follow: flag });
-export const ListQuery = PathQuery.extend({ depth: z.coerce.number().int().min(1).max(64).default(1) });
+export const StatQuery = PathQuery.extend({ follow: flag, resolve: flag });
+export const ListQuery = PathQuery.extend({
+  depth: z.coerce.number().int().min(1).max(64).default(1),
+  resolve: flag,
+});
 export const ReadQuery = PathQuery;
+/** Names and values of one file together: what a file system is sure to hold. */
+export const METADATA_BYTES_MAX = 4096;
+export const METADATA_KEY_BYTES_MAX = 246;
+const MetadataItem = z.string().regex(/^[^=\0]+=[^\0]*$/, 'is `key=value`');
 export const WriteQuery = PathQuery.extend({
   mode: z
     .string()
@@ -47,6 +65,13 @@ export const WriteQuery = PathQuery.extend({
   fsync: flag,
   owner: UserSpec.optional(),
   offset: z.coerce.number().int().min(0).optional().describe('write there without truncating'),
+  metadata: z
+    .array(MetadataItem)
+    .max(400)
+    .optional()
+    .describe(
+      '`key=value`, any number of times: noted with the file, in place of what was unless `append` or `offset`',
+    ),
 });
 export const RemoveQuery = PathQuery.extend({ recursive: flag, missingOk: flag });
 export const ArchiveQuery = PathQuery.extend({ owner: UserSpec.optional().describe('of what is unpacked') });

@@ -33,6 +33,8 @@ export type WriteOptions = FileOptions & {
   fsync?: boolean;
   /** Write there without truncating; not atomic. */
   offset?: number;
+  /** Noted with the file, and told in its entry: at most 4,096 bytes of names and values. */
+  metadata?: Record<string, string>;
 };
 
 /** Files of one sandbox. Paths are resolved inside it. */
@@ -69,9 +71,10 @@ export class Files {
     return this.#put(path, data, options, { append: true });
   }
 
-  /** Of the path itself; `follow`: of what a symlink points to. */
-  stat(path: FilePath, options: FileOptions & { follow?: boolean } = {}): Promise<Entry> {
-    return this.#get('/stat', { ...where(path, options), follow: options.follow }, options);
+  /** Of the path itself; `follow`: of what a symlink points to; `resolve`: of the symlink, with where it leads. */
+  stat(path: FilePath, options: FileOptions & { follow?: boolean; resolve?: boolean } = {}): Promise<Entry> {
+    const { follow, resolve } = options;
+    return this.#get('/stat', { ...where(path, options), follow, resolve }, options);
   }
 
   async exists(path: FilePath, options: FileOptions = {}): Promise<boolean> {
@@ -86,8 +89,11 @@ export class Files {
   }
 
   /** What a directory holds, `depth` levels down (default 1), parents first. */
-  async *list(path: FilePath, options: FileOptions & { depth?: number } = {}): AsyncGenerator<Entry> {
-    const query = { ...where(path, options), depth: options.depth };
+  async *list(
+    path: FilePath,
+    options: FileOptions & { depth?: number; resolve?: boolean } = {},
+  ): AsyncGenerator<Entry> {
+    const query = { ...where(path, options), depth: options.depth, resolve: options.resolve };
     const headers = { accept: 'application/x-ndjson' };
     yield* ndjson<Entry>(
       await this.#context.http.stream('GET', `${this.#base}/list`, { query, headers, signal: options.signal }),
@@ -206,7 +212,8 @@ export class Files {
   async #put(path: FilePath, data: Bytes | ByteStream | Blob, options: WriteOptions, extra: Query): Promise<Entry> {
     const { owner, exclusive, fsync, offset } = options;
     const mode = options.mode?.toString(8).padStart(3, '0');
-    const query = { ...where(path, options), ...extra, mode, owner, exclusive, fsync, offset };
+    const metadata = options.metadata && Object.entries(options.metadata).map(([key, value]) => `${key}=${value}`);
+    const query = { ...where(path, options), ...extra, mode, owner, exclusive, fsync, offset, metadata };
     const headers = { 'content-type': 'application/octet-stream' };
     const response = await this.#context.http.stream('PUT', `${this.#base}/content`, {
       query,

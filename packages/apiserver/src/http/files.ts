@@ -15,7 +15,7 @@ const at = (from: At) => pathBytes(from.path, from.pathB64);
 export const fileHandlers: Handlers<'file'> = {
   'file.read': (call) => readFile(call),
   'file.write': ({ edge, params, query, req }) => {
-    const { mode, append, exclusive, fsync, owner, offset, user } = query;
+    const { mode, append, exclusive, fsync, owner, offset, user, metadata } = query;
     if (append && offset !== undefined)
       throw new VivError('invalid_argument', 'append and offset exclude each other', { details: { field: 'offset' } });
     const options = {
@@ -25,14 +25,19 @@ export const fileHandlers: Handlers<'file'> = {
       owner,
       offset,
       user,
+      ...(metadata !== undefined && { metadata: metadataOf(metadata) }),
       ...(mode !== undefined && { mode: Number.parseInt(mode, 8) }),
     };
     return edge.files.write(params.id, at(query), new BodyChunks(req), options);
   },
   'file.stat': ({ edge, params, query }) =>
-    edge.files.stat(params.id, at(query), { user: query.user, follow: query.follow }),
+    edge.files.stat(params.id, at(query), { user: query.user, follow: query.follow, resolve: query.resolve }),
   'file.list': async ({ edge, params, query, req }) => {
-    const entries = edge.files.list(params.id, at(query), { user: query.user, depth: query.depth });
+    const entries = edge.files.list(params.id, at(query), {
+      user: query.user,
+      depth: query.depth,
+      resolve: query.resolve,
+    });
     if (req.headers.accept?.includes('application/x-ndjson')) return ndjson(entries);
     return { items: await gather(entries) };
   },
@@ -70,6 +75,10 @@ export const fileHandlers: Handlers<'file'> = {
   'file.unarchive': ({ edge, params, query, req }) =>
     edge.files.unarchive(params.id, at(query), new BodyChunks(req), { user: query.user, owner: query.owner }),
 };
+
+function metadataOf(items: string[]): Record<string, string> {
+  return Object.fromEntries(items.map((item) => [item.slice(0, item.indexOf('=')), item.slice(item.indexOf('=') + 1)]));
+}
 
 /** A range needs the size first: one more look at the file, only when a range is asked for. */
 async function readFile({ edge, params, query, req }: Call<'file.read'>) {

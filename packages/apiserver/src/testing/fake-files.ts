@@ -1,5 +1,5 @@
 import { Readable } from 'node:stream';
-import type { As, FilePath, FileService, WriteOptions } from '@vivarium/edge/edge.ts';
+import type { Accounts, As, FilePath, FileService, WriteOptions } from '@vivarium/edge/edge.ts';
 import { type Entry, VivError, type WatchEvent } from '@vivarium/protocol';
 
 /** Files that are buffers in a map; keys are the path's bytes as Latin-1. */
@@ -11,6 +11,16 @@ export class FakeFiles implements FileService {
 
   async stat(_sandbox: string, path: FilePath, options: As & { follow: boolean }): Promise<Entry> {
     return this.#entry(this.#note('stat', path, options));
+  }
+
+  async accounts(): Promise<Accounts> {
+    const users = ['root:0:/root', 'user:1000:/home/user'].map((line) => line.split(':') as [string, string, string]);
+    const names = new Map(users.map(([name, id]) => [Number(id), name]));
+    return {
+      users: new Map(users.map(([name, id, home]) => [name, { name, uid: Number(id), gid: Number(id), home }])),
+      userNames: names,
+      groupNames: names,
+    };
   }
 
   async *list(_sandbox: string, path: FilePath, options: As & { depth: number }): AsyncIterable<Entry> {

@@ -13,6 +13,7 @@ import {
   parseFileResult,
   parseStatsResult,
 } from './file-request.ts';
+import { metadataItems } from './metadata.ts';
 import { RecordStream } from './record-stream.ts';
 import type { RequestOptions } from './request.ts';
 import type { Session } from './session.ts';
@@ -25,6 +26,8 @@ export type { CellWatchEvent, FileSystemStats };
 export type FileOptions = {
   /** Whose permissions count; default root. Relative paths start at that user's home. */
   user?: string | undefined;
+  /** Permissions don't count, as for root; what is made still belongs to `user`. */
+  privileged?: boolean | undefined;
   /** A directory beneath which the path must stay; leaving it is `path_escapes`. */
   base?: Uint8Array | undefined;
   /** Ends the operation inside the guest. */
@@ -45,6 +48,8 @@ export type FileWriteOptions = FileOptions & {
   owner?: string | undefined;
   /** Its time afterwards; absent: now. */
   mtimeNs?: bigint | undefined;
+  /** Noted with the file. Where the file system cannot, the entry answered has none. */
+  metadata?: Readonly<Record<string, string>> | undefined;
 };
 
 export type FileRead = {
@@ -64,18 +69,20 @@ export class CellFiles {
     this.session = session;
   }
 
-  /** lstat, unless `follow`. */
-  stat(path: Uint8Array, options: FileOptions & { follow?: boolean } = {}): Promise<CellEntry> {
-    return this.#entry('stat', OP.STAT, path, options, { flags: fileFlags(options.follow && FLAG.FOLLOW) });
+  /** lstat, unless `follow`. `resolve`: of a link also where it leads. */
+  stat(path: Uint8Array, options: FileOptions & { follow?: boolean; resolve?: boolean } = {}): Promise<CellEntry> {
+    const flags = fileFlags(options.follow && FLAG.FOLLOW, options.resolve && FLAG.RESOLVE);
+    return this.#entry('stat', OP.STAT, path, options, { flags });
   }
 
   /** Parents before children; depth 1 = direct children, 0 = unlimited. Leaving the loop ends it in the guest. */
   async *list(
     path: Uint8Array,
-    options: FileOptions & { depth?: number; self?: boolean } = {},
+    options: FileOptions & { depth?: number; self?: boolean; resolve?: boolean } = {},
   ): AsyncGenerator<CellEntry, void, undefined> {
     await this.session.whenUp();
-    const fields = { ...common(path, options), depth: options.depth ?? 1, flags: fileFlags(options.self && FLAG.SELF) };
+    const flags = fileFlags(options.self && FLAG.SELF, options.resolve && FLAG.RESOLVE, privileged(options));
+    const fields = { ...common(path, options), depth: options.depth ?? 1, flags };
     const build = (stream: number): Buffer => fileFrame(OP.LIST, fields, stream);
     yield* new RecordStream(this.session, ENTRY_BYTES_MAX, parseEntry, build, request('list', path, options));
   }
@@ -86,7 +93,13 @@ export class CellFiles {
     options: FileOptions & { offset?: number; length?: number; onChunk?: (chunk: Uint8Array) => void } = {},
   ): Promise<FileRead> {
     await this.session.whenUp();
-    const fields = { ...common(path, options), offset: options.offset, length: options.length, window: READ_WINDOW };
+    const fields = {
+      ...common(path, options),
+      offset: options.offset,
+      length: options.length,
+      window: READ_WINDOW,
+      flags: fileFlags(privileged(options)),
+    };
     const build = (stream: number): Buffer => fileFrame(OP.READ, fields, stream);
     const { onChunk } = options;
     return FileReadable.open(this.session, parseEntryResult, build, { ...request('read', path, options), onChunk });
@@ -102,9 +115,11 @@ export class CellFiles {
       options.exclusive && FLAG.EXCLUSIVE,
       options.fsync && FLAG.FSYNC,
       options.offset !== undefined && FLAG.AT_OFFSET,
+      privileged(options),
     );
     const { mode, offset, owner, mtimeNs } = options;
-    const fields = { ...common(path, options), mode, offset, owner, mtimeNs, flags };
+    const metadata = metadataItems(options.metadata);
+    const fields = { ...common(path, options), mode, offset, owner, mtimeNs, metadata, flags };
     const upload = new Upload(this.session, request('write', path, options), parseEntryResult);
     return upload.sendBody((stream) => fileFrame(OP.WRITE, fields, stream), body);
   }
@@ -120,9 +135,13 @@ export class CellFiles {
   rename(
     from: Uint8Array,
     to: Uint8Array,
-    options: FileOptions & { parents?: boolean; noReplace?: boolean } = {},
+    options: FileOptions & { parents?: boolean; noReplace?: boolean; resolve?: boolean } = {},
   ): Promise<CellEntry> {
-    const flags = fileFlags(options.parents && FLAG.PARENTS, options.noReplace && FLAG.EXCLUSIVE);
+    const flags = fileFlags(
+      options.parents && FLAG.PARENTS,
+      options.noReplace && FLAG.EXCLUSIVE,
+      options.resolve && FLAG.RESOLVE,
+    );
     return this.#entry('rename', OP.RENAME, from, options, { path2: to, flags });
   }
 
@@ -183,7 +202,8 @@ export class CellFiles {
     options: FileOptions & { recursive?: boolean } = {},
   ): Promise<AsyncIterableIterator<CellWatchEvent>> {
     await this.session.whenUp();
-    const fields = { ...common(path, options), flags: fileFlags(options.recursive && FLAG.RECURSIVE) };
+    const flags = fileFlags(options.recursive && FLAG.RECURSIVE, privileged(options));
+    const fields = { ...common(path, options), flags };
     const build = (stream: number): Buffer => fileFrame(OP.WATCH, fields, stream);
     const events = new RecordStream(
       this.session,
@@ -223,11 +243,15 @@ export class CellFiles {
     fields: Partial<FileFields>,
     parse: (payload: Buffer) => T,
   ): Promise<T> {
-    const all = { ...common(path, options), ...fields };
+    const all = { ...common(path, options), ...fields, flags: fileFlags(fields.flags, privileged(options)) };
     const how = request(name, path, options);
     if (fields.flags !== undefined && fields.flags & FLAG.RECURSIVE) how.timeoutMs = RECURSIVE_MS;
     return this.session.request((stream) => fileFrame(op, all, stream), how, parse);
   }
+}
+
+function privileged(options: FileOptions): number | false {
+  return options.privileged === true && FLAG.PRIVILEGED;
 }
 
 function common(path: Uint8Array, { user, base }: FileOptions): FileFields {

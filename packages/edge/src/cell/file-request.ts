@@ -32,6 +32,8 @@ export const FILE_FLAG = {
   AT_OFFSET: 128,
   RECURSIVE: 256,
   MISSING_OK: 512,
+  RESOLVE: 1024,
+  PRIVILEGED: 2048,
 } as const;
 
 export type FileFields = {
@@ -49,10 +51,12 @@ export type FileFields = {
   mtimeNs?: bigint | undefined;
   window?: number | undefined;
   owner?: string | undefined;
+  /** Items `key=value`. */
+  metadata?: readonly string[] | undefined;
 };
 
 export function fileFrame(op: number, fields: FileFields, stream: number): Buffer {
-  return new TlvFrame(FRAME.FILE)
+  const frame = new TlvFrame(FRAME.FILE)
     .u32(1, op)
     .text(2, fields.path)
     .text(3, fields.path2)
@@ -67,8 +71,9 @@ export function fileFrame(op: number, fields: FileFields, stream: number): Buffe
     .u32(12, fields.gid)
     .u64(13, fields.mtimeNs)
     .u32(14, fields.window)
-    .text(15, fields.owner)
-    .finish(stream);
+    .text(15, fields.owner);
+  for (const item of fields.metadata ?? []) frame.text(16, item);
+  return frame.finish(stream);
 }
 
 /** The bits of those flags that are set. */

@@ -17,6 +17,8 @@ export function entryView(entry: CellEntry, path: Buffer): Entry {
     mtimeMs: Number(entry.mtimeNs / 1000n) / 1000,
     nlink: entry.nlink,
     ...(entry.target ? { target: entry.target.toString(), ...exact('targetB64', entry.target) } : {}),
+    ...(entry.leadsTo ? { leadsTo: entry.leadsTo } : {}),
+    ...(entry.metadata ? { metadata: entry.metadata } : {}),
   };
 }
 

@@ -1,37 +1,52 @@
 import type { Readable } from 'node:stream';
 import { type Entry, VivError, type WatchEvent } from '@vivarium/protocol';
 import type { Cell } from '../cell/cell.ts';
-import type { As, FilePath, FileService, WriteOptions } from '../edge.ts';
+import type { Accounts, As, FilePath, FileService, WriteOptions } from '../edge.ts';
 import type { Box } from '../lifecycle/box.ts';
 import type { EdgeContext } from '../lifecycle/context.ts';
-import { requireBox } from '../lifecycle/find.ts';
+import { requireAwake } from '../lifecycle/wake.ts';
+import { AccountReader } from './account-reader.ts';
 import { archive } from './archive.ts';
 import { entryView, joinPath, pathRecord, watchView } from './entry-view.ts';
 import { followRead, type Note } from './followed-read.ts';
 import { Tally } from './tally.ts';
 import { unarchive } from './unarchive.ts';
 
+/** Whose operation it is. */
+type Acting = { user: string | undefined; privileged?: boolean };
+
 /** Files inside sandboxes. Every path is resolved by the guest, as the user named; every operation is journalled. */
 export class Files implements FileService {
   readonly #context: EdgeContext;
+  readonly #accounts: AccountReader;
 
   constructor(context: EdgeContext) {
     this.#context = context;
+    this.#accounts = new AccountReader(context.clock);
   }
 
-  stat(sandbox: string, path: FilePath, options: As & { follow: boolean }): Promise<Entry> {
+  stat(sandbox: string, path: FilePath, options: As & { follow: boolean; resolve?: boolean }): Promise<Entry> {
+    const { follow, resolve = false } = options;
     return this.#op(sandbox, 'stat', path, options, async (cell, as) =>
-      entryView(await cell.stat(path, { ...as, follow: options.follow }), Buffer.from(path)),
+      entryView(await cell.stat(path, { ...as, follow, resolve }), Buffer.from(path)),
     );
   }
 
-  async *list(sandbox: string, path: FilePath, options: As & { depth: number }): AsyncGenerator<Entry> {
-    const { box, cell, as } = this.#begin(sandbox, options);
+  async accounts(sandbox: string, options: { fresh?: boolean } = {}): Promise<Accounts> {
+    return this.#accounts.of(await requireAwake(this.#context, sandbox), options.fresh ?? false);
+  }
+
+  async *list(
+    sandbox: string,
+    path: FilePath,
+    options: As & { depth: number; resolve?: boolean },
+  ): AsyncGenerator<Entry> {
+    const { box, cell, as } = await this.#begin(sandbox, options);
     const journal = this.#journal(box, 'list', path, as);
     let entries = 0;
     box.open += 1;
     try {
-      for await (const entry of cell.list(path, { ...as, depth: options.depth })) {
+      for await (const entry of cell.list(path, { ...as, depth: options.depth, resolve: options.resolve ?? false })) {
         entries += 1;
         yield entryView(entry, joinPath(path, entry.name));
       }
@@ -50,7 +65,7 @@ export class Files implements FileService {
     path: FilePath,
     options: As & { offset?: number; length?: number },
   ): Promise<{ entry: Entry; stream: Readable }> {
-    const { box, cell, as } = this.#begin(sandbox, options);
+    const { box, cell, as } = await this.#begin(sandbox, options);
     const journal = this.#journal(box, 'read', path, as);
     const { offset, length } = options;
     const tally = new Tally();
@@ -76,9 +91,9 @@ export class Files implements FileService {
     body: AsyncIterable<Uint8Array>,
     options: As & WriteOptions,
   ): Promise<Entry> {
-    const { user: _, append, offset, ...rest } = options;
+    const { user: _, privileged: __, append, offset, ...rest } = options;
     const tally = new Tally();
-    const write = async (cell: Cell, as: { user: string | undefined }) => {
+    const write = async (cell: Cell, as: Acting) => {
       const atomic = !append && offset === undefined;
       const entry = await cell.write(path, tally.through(body), {
         ...as,
@@ -111,11 +126,11 @@ export class Files implements FileService {
     sandbox: string,
     from: FilePath,
     to: FilePath,
-    options: As & { overwrite: boolean; parents: boolean },
+    options: As & { overwrite: boolean; parents: boolean; resolve?: boolean },
   ): Promise<Entry> {
-    const { parents, overwrite } = options;
-    const move = async (cell: Cell, as: { user: string | undefined }) =>
-      entryView(await cell.rename(from, to, { ...as, parents, noReplace: !overwrite }), Buffer.from(to));
+    const { parents, overwrite, resolve = false } = options;
+    const move = async (cell: Cell, as: Acting) =>
+      entryView(await cell.rename(from, to, { ...as, parents, noReplace: !overwrite, resolve }), Buffer.from(to));
     return this.#op(sandbox, 'move', from, options, move, () => ({ to: pathRecord(to) }));
   }
 
@@ -158,7 +173,7 @@ export class Files implements FileService {
   }
 
   symlink(sandbox: string, path: FilePath, target: string, options: As): Promise<Entry> {
-    const link = async (cell: Cell, as: { user: string | undefined }) => {
+    const link = async (cell: Cell, as: Acting) => {
       await cell.symlink(path, Buffer.from(target), { ...as, parents: true });
       return entryView(await cell.stat(path, as), Buffer.from(path));
     };
@@ -177,7 +192,7 @@ export class Files implements FileService {
   }
 
   async archive(sandbox: string, path: FilePath, options: As): Promise<Readable> {
-    const { box, cell, as } = this.#begin(sandbox, options);
+    const { box, cell, as } = await this.#begin(sandbox, options);
     const journal = this.#journal(box, 'archive', path, as);
     try {
       const root = await cell.stat(path, { ...as, follow: true });
@@ -206,7 +221,7 @@ export class Files implements FileService {
     options: As & { owner?: string | undefined },
   ): Promise<{ entries: number; bytes: number }> {
     const abort = new AbortController();
-    const unpack = async (cell: Cell, as: { user: string | undefined }) => {
+    const unpack = async (cell: Cell, as: Acting) => {
       const { owner } = options;
       try {
         await cell.mkdir(path, { ...as, parents: true, exclusive: false });
@@ -218,12 +233,12 @@ export class Files implements FileService {
     return this.#op(sandbox, 'unarchive', path, options, unpack, (result) => ({ ...result }));
   }
 
-  #begin(sandbox: string, { user }: As): { box: Box; cell: Cell; as: { user: string | undefined } } {
-    const box = requireBox(this.#context, sandbox);
+  async #begin(sandbox: string, { user, privileged }: As): Promise<{ box: Box; cell: Cell; as: Acting }> {
+    const box = await requireAwake(this.#context, sandbox);
     const cell = box.requireCell();
     box.requireJournalRoom();
     box.touch();
-    return { box, cell, as: { user: user ?? box.row.user ?? undefined } };
+    return { box, cell, as: { user: user ?? box.row.user ?? undefined, ...(privileged ? { privileged } : {}) } };
   }
 
   async #op<T>(
@@ -231,10 +246,10 @@ export class Files implements FileService {
     op: string,
     path: FilePath,
     options: As,
-    work: (cell: Cell, as: { user: string | undefined }, box: Box) => Promise<T>,
+    work: (cell: Cell, as: Acting, box: Box) => Promise<T>,
     note: (result: T) => Note = () => ({}),
   ): Promise<T> {
-    const { box, cell, as } = this.#begin(sandbox, options);
+    const { box, cell, as } = await this.#begin(sandbox, options);
     const journal = this.#journal(box, op, path, as);
     box.open += 1;
     try {
@@ -251,12 +266,7 @@ export class Files implements FileService {
   }
 
   /** A function that writes the operation down, once, with how it went. */
-  #journal(
-    box: Box,
-    op: string,
-    path: FilePath,
-    as: { user: string | undefined },
-  ): (note: Note, error?: unknown) => void {
+  #journal(box: Box, op: string, path: FilePath, as: Acting): (note: Note, error?: unknown) => void {
     const began = this.#context.clock.monotonicMs();
     return (note, error) => {
       const durationMs = Math.round(this.#context.clock.monotonicMs() - began);
