@@ -7,6 +7,7 @@ import type { RequestMetrics } from '../metrics.ts';
 import type { E2bContext } from './context.ts';
 import { type ControlLimits, ControlRouter } from './control/router.ts';
 import { CONTROL_ROUTES } from './control/routes.ts';
+import { dropImages } from './control/snapshots.ts';
 import { allowE2bOrigins } from './cors.ts';
 import { EnvdServer } from './envd/envd-server.ts';
 import { HTTP_METHODS } from './envd/methods.ts';
@@ -35,9 +36,9 @@ export class E2bSurface {
     this.#envd = new EnvdServer(context);
     this.#files = new SignedFiles(context, signedBy);
     this.#door = portDoor(context);
-    this.#pruning = setInterval(() => this.#prune(), PRUNE_MS);
+    this.#pruning = setInterval(() => void this.#prune(), PRUNE_MS);
     this.#pruning.unref();
-    this.#prune();
+    void this.#prune();
   }
 
   /** Before its store is closed. */
@@ -70,12 +71,13 @@ export class E2bSurface {
     return { id, port, path: req.url ?? '/', prefix: '' };
   }
 
-  #prune(): void {
+  async #prune(): Promise<void> {
     const { store, edge, log } = this.#context;
     try {
       store.sandboxes.prune((id) => isKnown(edge, id));
+      await dropImages(this.#context);
     } catch (err) {
-      log.error({ err }, 'what E2B clients said of forgotten sandboxes could not be dropped');
+      log.error({ err }, 'what E2B clients left behind could not be dropped');
     }
   }
 

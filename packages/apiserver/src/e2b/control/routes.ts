@@ -6,6 +6,7 @@ import { metricsRoutes } from './metrics.ts';
 import { networkRoutes } from './network.ts';
 import { sandboxListRoutes } from './sandbox-list.ts';
 import { sandboxRoutes } from './sandboxes.ts';
+import { snapshotRoutes } from './snapshots.ts';
 import { volumeContentRoutes } from './volume-content.ts';
 import { volumeRoutes } from './volumes.ts';
 
@@ -18,6 +19,7 @@ export const CONTROL_ROUTES: readonly ControlRoute[] = [
   ...metricsRoutes,
   ...logRoutes,
   ...networkRoutes,
+  ...snapshotRoutes,
   ...volumeRoutes,
   ...volumeContentRoutes,
 ];

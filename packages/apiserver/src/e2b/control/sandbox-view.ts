@@ -2,8 +2,8 @@ import { createHmac } from 'node:crypto';
 import type { Sandbox } from '@vivarium/protocol';
 import type { E2bContext } from '../context.ts';
 import { nativeFacts, type SandboxFacts } from '../store/sandbox-facts.ts';
+import { imageUser } from './image-user.ts';
 import { shownNetwork } from './network-rules.ts';
-import { imageUser } from './template-source.ts';
 
 /** What the clients are told runs inside: they choose their wire forms by it. */
 export const ENVD_VERSION = '0.6.13';

@@ -1,6 +1,8 @@
 import type { Edge } from '@vivarium/edge/edge.ts';
 import { ImageName, type Key, type Limits, VivError } from '@vivarium/protocol';
 import type { E2bContext } from '../context.ts';
+import { imageUser } from './image-user.ts';
+import { findSnapshot } from './snapshots.ts';
 
 /** What a sandbox is made from. */
 export type TemplateSource = {
@@ -19,7 +21,13 @@ export type TemplateSource = {
 const BUILTIN: Record<string, string> = { base: 'e2b/base', 'code-interpreter-v1': 'e2b/code-interpreter' };
 
 /** A template by id, name, alias or tag; a snapshot by id; or an image of the node by its name. Throws `image_not_found`. */
-export function findTemplate({ edge }: E2bContext, name: string, _key: Key): TemplateSource {
+export function findTemplate(context: E2bContext, name: string, key: Key): TemplateSource {
+  const { edge } = context;
+  const snapshot = findSnapshot(context, key, name);
+  if (snapshot) {
+    const { id, name: alias, image, user, limits } = snapshot;
+    return { templateID: id, alias, image, user, limits };
+  }
   const family = Object.hasOwn(BUILTIN, name) ? BUILTIN[name] : undefined;
   if (family !== undefined) {
     const image = edge.images
@@ -33,14 +41,4 @@ export function findTemplate({ edge }: E2bContext, name: string, _key: Key): Tem
     return { templateID: name, alias: null, image: image.name, user: imageUser(edge, name) };
   }
   throw new VivError('image_not_found', `template '${name.slice(0, 200)}' not found`);
-}
-
-/** Images that were made for this surface have a user `user`; others act as their own. */
-export function imageUser(edge: Edge, name: string): string {
-  if (name.startsWith('e2b/')) return 'user';
-  try {
-    return edge.images.get(name).config.user || 'root';
-  } catch {
-    return 'root';
-  }
 }
