@@ -24,6 +24,7 @@ import { RoomGauge } from './lifecycle/room.ts';
 import { Sandboxes } from './lifecycle/service.ts';
 import { EdgeMetrics } from './metrics/edge-metrics.ts';
 import { Info } from './metrics/info.ts';
+import { Sampler } from './metrics/sampler.ts';
 import { Reaches } from './ports/reach.ts';
 import { Ports } from './ports/service.ts';
 import { Registry } from './registry/registry.ts';
@@ -83,7 +84,11 @@ export async function openEdge(options: EdgeOptions): Promise<OpenEdge> {
   const volumes = new Volumes(context);
   await volumes.open();
   const reaches = new Reaches();
-  context.onRunning = (box) => reaches.arm(box);
+  const sampler = new Sampler(context);
+  context.onRunning = async (box) => {
+    await reaches.arm(box);
+    sampler.add(box);
+  };
   const adopted = await adoptAll(context);
   const leases = new Leases(context);
   const builds = new Builds(context);

@@ -6,6 +6,7 @@ import type { CellHandle, Counters } from '../drivers/driver.ts';
 import type { RunningExec } from '../exec/running-exec.ts';
 import { diskError, type Journal } from '../journal/journal.ts';
 import type { OutputBudget } from '../journal/kept-output.ts';
+import type { StatsHistory } from '../metrics/stats-history.ts';
 import { type SandboxRow, toSandbox } from '../registry/sandbox-row.ts';
 import { isVolumeFull } from '../volumes/mounts.ts';
 import type { EdgeContext } from './context.ts';
@@ -52,6 +53,8 @@ export class Box {
   readonly onEnd: (() => void)[] = [];
   /** Bytes its endpoints had used before a restart of the edge, by port. */
   reachBytes: Map<number, number> | null = null;
+  /** What was measured of it, once something was. */
+  history: StatsHistory | null = null;
   /** What its commands may still have kept on file, all together. */
   readonly outputBudget: OutputBudget;
   #tail: Promise<unknown> = Promise.resolve();

@@ -21,6 +21,7 @@ import type { Idempotency, Owner, PageOf, PageRequest, SandboxFilter, SandboxSer
 import { pulledImage } from '../images/pulled-image.ts';
 import { journalPath, readPage } from '../journal/journal.ts';
 import { readRecords } from '../journal/journal-file.ts';
+import { historyOf, measureBox } from '../metrics/sampler.ts';
 import type { IdempotencyRow } from '../registry/idempotency-table.ts';
 import { type SandboxRow, toSandbox } from '../registry/sandbox-row.ts';
 import { Admission } from './admission.ts';
@@ -145,21 +146,11 @@ export class Sandboxes implements SandboxService {
   }
 
   async stats(id: string): Promise<Stats> {
-    const box = this.#box(id);
-    if (!box.handle) throw new VivError('state_conflict', `sandbox ${id} is ${box.row.state}`, { details: { id } });
-    const { pidsDenied: _, ...usage } = await box.handle.usage();
-    return {
-      at: new Date(this.#context.clock.now()).toISOString(),
-      ...usage,
-      cpuWantedUs: usage.cpuUsageUs + usage.cpuThrottledUs,
-      execsRunning: box.execs.size,
-      execsTotal: box.execsTotal,
-    };
+    return measureBox(this.#box(id));
   }
 
   async statsHistory(id: string, fromMs: number, toMs: number): Promise<Stats[]> {
-    const now = this.#context.clock.now();
-    return fromMs <= now && now <= toMs ? [await this.stats(id)] : [];
+    return historyOf(this.#box(id), fromMs, toMs);
   }
 
   async processes(id: string): Promise<ProcessInfo[]> {
