@@ -118,15 +118,15 @@ test('a verifier that gives no reward is verifier_error, whatever the reason', (
 });
 
 test('an agent that kills every process, hangs or eats its memory has its outcome and its grade', () => {
-  const dir = set.task('agents', 'one', {
-    'task.toml': `${TOML.replace('timeout_sec = 60', 'timeout_sec = 2')}memory_mb = 256\n`,
-  });
-  const outcome = (job: string, command: string) => {
+  const task = (name: string, toml: string) => set.task(name, 'one', { 'task.toml': `${toml}memory_mb = 256\n` });
+  const ample = task('agents', TOML);
+  const tight = task('hurried-agents', TOML.replace('timeout_sec = 60', 'timeout_sec = 2'));
+  const outcome = (job: string, command: string, dir = ample) => {
     const [trial] = set.run(node, dir, job, '-a', command, '-r', '0').trials;
     return [trial!.vivarium.outcome, trial!.verifier_result?.rewards.reward];
   };
   assert.deepEqual(outcome('kills', 'printf hello > hello.txt; kill -9 -1'), ['agent_error', 1]);
-  assert.deepEqual(outcome('hangs', 'printf hello > hello.txt; sleep 1000'), ['agent_timeout', 1]);
+  assert.deepEqual(outcome('hangs', 'printf hello > hello.txt; sleep 1000', tight), ['agent_timeout', 1]);
   assert.deepEqual(outcome('eats', 'python3 -c "x = bytearray(2 << 30)"'), ['agent_error', 0]);
   assert.deepEqual(outcome('floods', 'head -c 300000000 /dev/zero > /logs/agent/big; exit 0'), ['failed', 0]);
 });

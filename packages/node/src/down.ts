@@ -5,7 +5,6 @@ import { removeControlGroups } from './control-groups.ts';
 import { stopHolder } from './holder-stop.ts';
 import { detachLoopDevices } from './loop-devices.ts';
 import { requireMachine } from './machine.ts';
-import { ensureHolder } from './namespace.ts';
 import { type NodePaths, nodePaths } from './paths.ts';
 import { startServer } from './server-process.ts';
 import { endByServer } from './server-stop.ts';
@@ -59,8 +58,7 @@ async function endSandboxes(paths: NodePaths, say: (line: string) => void): Prom
 /** The server is dead: its work is done by one that only ends what the registry knows. */
 async function endWithoutServer(paths: NodePaths): Promise<void> {
   requireMachine();
-  const holder = await ensureHolder(paths, false);
-  const { exited } = await startServer(paths, holder, ['--state-dir', paths.stateDir, '--end-all'], false);
+  const { exited } = await startServer(paths, ['--state-dir', paths.stateDir, '--end-all'], false);
   const code = await exited;
   if (code === 0) return;
   throw new VivError('internal', `ending what a dead server left failed (exit code ${code})`, {

@@ -1,16 +1,18 @@
 import { spawn } from 'node:child_process';
-import { closeSync, fstatSync, mkdirSync, openSync, truncateSync } from 'node:fs';
+import { closeSync, fstatSync, mkdirSync, openSync, readlinkSync, truncateSync } from 'node:fs';
 import { constants } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { type ErrorBody, VivError } from '@vivarium/protocol';
-import { daemonEnv, enterNamespace } from './namespace.ts';
+import { daemonEnv, ensureHolder, enterNamespace } from './namespace.ts';
 import type { NodePaths } from './paths.ts';
-import { isLive, liveRecord, type ProcessRecord } from './process-record.ts';
+import { gone, isLive, liveRecord, type ProcessRecord } from './process-record.ts';
 
 const SERVER = join(import.meta.dirname, 'server.ts');
 const START_MS = 120_000;
 const HEALTH_MS = 2000;
+/** A killed holder ends at once; on a busy machine that takes a while. */
+const HOLDER_END_MS = 5000;
 /** flock(1) ends with this when another process has the lock. A killed server's threads hold it for a moment longer than its main thread lives. */
 const LOCKED = 75;
 const LOCK_WAIT_S = 5;
@@ -33,8 +35,29 @@ const SERVER_FLAGS = [
 /**
  * Starts the server in the holder's namespace, under the lock of the state directory, and waits for its word on descriptor
  * 3: ready with its URL, or the error that stopped it. `args` are those of server-options.ts. The caller waits for `exited` or lets go of `child` (unref).
+ * A holder that was being killed when it was looked at is replaced, once.
  */
-export async function startServer(paths: NodePaths, holder: ProcessRecord, args: string[], foreground: boolean) {
+export async function startServer(paths: NodePaths, args: string[], foreground: boolean) {
+  const holder = await ensureHolder(paths, false);
+  try {
+    return await startIn(holder, paths, args, foreground);
+  } catch (error) {
+    if (hasNamespace(holder) || !(await gone(holder, HOLDER_END_MS))) throw error;
+    return startIn(await ensureHolder(paths, false), paths, args, foreground);
+  }
+}
+
+/** A process that is ending has none any more, before it is a zombie. */
+function hasNamespace({ pid }: ProcessRecord): boolean {
+  try {
+    readlinkSync(`/proc/${pid}/ns/mnt`);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+async function startIn(holder: ProcessRecord, paths: NodePaths, args: string[], foreground: boolean) {
   mkdirSync(paths.logDir, { recursive: true, mode: 0o700 });
   const crashLog = openCrashLog(join(paths.logDir, 'crash.log'));
   const argv = [

@@ -3,7 +3,6 @@ import { certificateFault, certificateFiles, readCertificate } from './certifica
 import { stopHolder } from './holder-stop.ts';
 import { parseListen } from './listen-address.ts';
 import { requireMachine, requireStateDir } from './machine.ts';
-import { ensureHolder } from './namespace.ts';
 import { type NodePaths, nodePaths } from './paths.ts';
 import { liveRecord, type ProcessRecord } from './process-record.ts';
 import { runningServer, startServer } from './server-process.ts';
@@ -36,14 +35,13 @@ export async function up(options: UpOptions, say: (line: string) => void): Promi
   const running = await runningServer(paths);
   if (running !== undefined) return alreadyUp(running, say);
   const hadHolder = liveRecord(paths.holderRecord) !== undefined;
-  const holder = await ensureHolder(paths, false);
   const args = ['--state-dir', paths.stateDir, '--listen', options.listen];
   if (options.domain !== undefined) args.push('--domain', options.domain);
   args.push(...tls);
   args.push(options.detach ? '--detached' : '--log-stderr');
   let server: Awaited<ReturnType<typeof startServer>>;
   try {
-    server = await startServer(paths, holder, args, !options.detach);
+    server = await startServer(paths, args, !options.detach);
   } catch (error) {
     const other = await fasterServer(paths, error);
     if (other !== undefined) return alreadyUp(other, say);

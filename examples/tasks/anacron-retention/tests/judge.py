@@ -77,7 +77,7 @@ def run_jobs(bench_directory):
     os.mkdir(spool)
     os.chown(spool, bench.NOBODY, bench.NOBODY)
     anacron = ["/usr/local/sbin/anacron", "-d", "-f", "-n", "-s", "-t", "/app/anacrontab", "-S", spool]
-    code, out, err = bench.run(anacron, cwd=bench_directory, timeout_s=20)
+    code, out, err = bench.run(anacron, cwd=bench_directory, cpu_s=20)
     text = (out + err).decode(errors="replace")
     if code != 0 or {"prune", "report"} - set(os.listdir(spool)):
         bench.finish(False, f"anacron ended with {code}, ran {sorted(os.listdir(spool))}: {text[-300:]}")

@@ -26,8 +26,11 @@ def open_bench():
     return bench
 
 
-def run(argv, *, cwd="/", stdin=b"", timeout_s=30, cpu_s=30, env=None):
-    """Runs agent code as nobody. Returns (exit code, stdout, stderr); a timeout is exit code 124."""
+def run(argv, *, cwd="/", stdin=b"", timeout_s=60, cpu_s=30, env=None):
+    """Runs agent code as nobody. Returns (exit code, stdout, stderr); a timeout is exit code 124.
+
+    CPU time is what a judge may hold against a program; the time on the clock is for programs that wait for ever.
+    """
 
     def limits():
         resource.setrlimit(resource.RLIMIT_FSIZE, (OUTPUT_MAX, OUTPUT_MAX))

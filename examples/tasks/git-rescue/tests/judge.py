@@ -19,7 +19,7 @@ def main():
     directory = bench.open_bench()
 
     def git(*arguments):
-        code, out, err = bench.run(["/usr/bin/git", *arguments], cwd=directory, env=ENV, timeout_s=20)
+        code, out, err = bench.run(["/usr/bin/git", *arguments], cwd=directory, env=ENV, cpu_s=20)
         return code, out.decode(errors="replace").strip(), err.decode(errors="replace").strip()
 
     bench.copy_tree("/app/pond", directory + "/pond")

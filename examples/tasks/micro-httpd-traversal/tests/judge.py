@@ -63,7 +63,7 @@ def main():
 
     def ask(target):
         request = f"GET {target} HTTP/1.0\r\nHost: a\r\n\r\n".encode()
-        code, out, err = bench.run([directory + "/app/micro_httpd", directory + "/www/site"], stdin=request, timeout_s=5)
+        code, out, err = bench.run([directory + "/app/micro_httpd", directory + "/www/site"], stdin=request, cpu_s=5)
         head, _, body = out.decode(errors="replace").partition("\r\n\r\n")
         return (head.split(" ") + ["", ""])[1], body
 
