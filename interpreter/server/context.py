@@ -22,6 +22,7 @@ class Context:
         self._running = None
         self._waiting = 0
         self._closed = None
+        self._news = ""
         self._settling = set()
 
     @property
@@ -70,6 +71,9 @@ class Context:
             kernel = await asyncio.shield(self.warm())
             self._running = kernel
             await execution.start(kernel.count + 1)
+            if self._news:
+                news, self._news = self._news, ""
+                await execution.tell({"type": "stderr", "text": news})
             await kernel.run(code, env, execution.tell)
         except KernelDied as died:
             await self._tell_end(died, execution)
@@ -101,6 +105,8 @@ class Context:
         async def settle():
             try:
                 await kernel.settle()
+                if not kernel.alive:
+                    self._news = "The execution before this one was given up and did not end: its variables are lost.\n"
             finally:
                 self._lock.release()
 

@@ -79,7 +79,8 @@ class Kernel:
         self.count += 1
         try:
             await self._channel.request(code, env)
-            await self._done
+            # A client that goes cancels the waiting, not what is waited for: `settle` needs that still.
+            await asyncio.shield(self._done)
         except OSError as error:
             raise await self.ended from error
         finally:
@@ -102,6 +103,7 @@ class Kernel:
             await asyncio.wait([self._done], timeout=limits.INTERRUPT_S / 2)
         if not self._done.done():
             self.kill("it did not respond to an interrupt")
+            await asyncio.wait([self.ended])
 
     def kill(self, because):
         """Ends the kernel and what it started in its own process group."""

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import signal
 import socket
 
 from .connection import Connection
@@ -13,6 +14,8 @@ _BACKLOG = 512
 
 def main(listener_fd):
     """Serves on the listening socket until the process is ended. Python's first kernel starts before anything is asked."""
+    # Whoever started us may ignore interrupts; kernels and what they start would do so too.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
     asyncio.run(_serve(socket.socket(fileno=listener_fd)))
 
 

@@ -6,4 +6,6 @@ import viv_kernel.main
 
 # Code finds its working directory where a script's directory would be, as in a notebook.
 sys.path[0] = ""
-viv_kernel.main.main(int(sys.argv[1]))
+fd = int(sys.argv[1])
+sys.argv = [""]
+viv_kernel.main.main(fd)

@@ -25,6 +25,10 @@ class ChartFormatter(BaseFormatter):
     print_method = ObjectName("_repr_e2b_chart_")
     _return_type = (dict, str)
 
+    def pop(self, typ, default=None):
+        """Keeps what it has: IPython makes all formatters forget figures when it chooses one for their picture."""
+        return default
+
 
 class ListFormatter(JSONFormatter):
     """Lists and dictionaries are their own JSON when they have one."""

@@ -20,6 +20,8 @@ export type GatewayOptions = { edge: Edge; keys: KeyStore; metrics: RequestMetri
 export type Door = {
   /** Throws when the request may not pass. May wake the sandbox. */
   admit(req: IncomingMessage, target: Target): Admission | Promise<Admission>;
+  /** Called when nothing listens at the port. True: it does now, try again. */
+  open?(target: Target): Promise<boolean>;
   fail(req: IncomingMessage, res: ServerResponse, thrown: unknown, target: Target): void;
 };
 
@@ -43,7 +45,7 @@ export class Gateway {
       if (needsSlash(req, target))
         return void res.writeHead(308, { location: withSlash(req.url!), 'content-length': 0 }).end();
       this.#options.metrics.gateway.inc({ kind: 'http' });
-      const inner = await this.#connect(target, admission, res);
+      const inner = await this.#connect(target, admission, res, door);
       forward(req, res, target, admission, inner, door);
     } catch (error) {
       door.fail(req, res, error, target);
@@ -55,7 +57,7 @@ export class Gateway {
     try {
       const admission = await door.admit(req, target);
       this.#options.metrics.gateway.inc({ kind: 'websocket' });
-      const inner = await this.#connect(target, admission, res);
+      const inner = await this.#connect(target, admission, res, door);
       tunnel(req, res, socket, head, target, admission, inner, door);
     } catch (error) {
       door.fail(req, res, error, target);
@@ -63,8 +65,12 @@ export class Gateway {
   }
 
   /** A client that left meanwhile must not leave a connection behind. */
-  async #connect(target: Target, admission: Admission, res: ServerResponse): Promise<Duplex> {
-    const plain = await this.#options.edge.ports.connect(target.id, { port: target.port });
+  async #connect(target: Target, admission: Admission, res: ServerResponse, door: Door): Promise<Duplex> {
+    const connect = () => this.#options.edge.ports.connect(target.id, { port: target.port });
+    const plain = await connect().catch(async (error: unknown) => {
+      if (VivError.from(error).code === 'port_closed' && (await door.open?.(target))) return connect();
+      throw error;
+    });
     plain.on('error', () => {});
     const inner = admission.tls ? await secured(plain, target.port) : plain;
     if (res.destroyed || res.socket?.destroyed) {

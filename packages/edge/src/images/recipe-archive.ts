@@ -13,9 +13,12 @@ const DEBIAN = [
 ];
 const COMPILED = /^(__pycache__|node_modules)$/;
 
-/** The build context of a recipe: its directories, and `sources.list`, where the node's own packages come from. Owners and times are fixed. */
+/** The build context of a recipe: its directories and files, and `sources.list`, where the node's own packages come from. Owners and times are fixed. */
 export async function* recipeArchive({ context }: StackedRecipe): AsyncGenerator<Uint8Array> {
-  for (const [name, directory] of Object.entries(context)) yield* members(name, directory);
+  for (const [name, path] of Object.entries(context)) {
+    if ((await stat(path)).isDirectory()) yield* members(name, path);
+    else yield* member('file', name, 0o755, await readFile(path));
+  }
   const sources = hostSources(SUITE);
   yield* member('file', 'sources.list', 0o644, Buffer.from(`${(sources.length > 0 ? sources : DEBIAN).join('\n')}\n`));
   yield Buffer.alloc(2 * BLOCK_BYTES);

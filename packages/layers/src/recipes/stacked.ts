@@ -5,7 +5,7 @@ import type { BuiltinName } from '../importers/builtin.ts';
 export type StackedRecipe = {
   /** What its Dockerfile is FROM: made first where it is missing. */
   parent: { image: string; builtin: BuiltinName };
-  /** Directories on this machine by their names in the build context; `.` is the one with the Dockerfile. */
+  /** Directories and files on this machine by their names in the build context; `.` is the one with the Dockerfile. */
   context: Readonly<Record<string, string>>;
 };
 export type StackedName = 'e2b-code-interpreter';
@@ -19,7 +19,8 @@ const at = (path: string) => fileURLToPath(new URL(path, import.meta.url));
 const STACKED: Record<StackedName, StackedRecipe> = {
   'e2b-code-interpreter': {
     parent: { image: 'e2b/base@1', builtin: 'e2b-base' },
-    context: { '.': at('e2b-code-interpreter'), interpreter: at('../../../../interpreter') },
+    // The Node that runs the server: Debian's can not take the types out of TypeScript.
+    context: { '.': at('e2b-code-interpreter'), interpreter: at('../../../../interpreter'), node: process.execPath },
   },
 };
 

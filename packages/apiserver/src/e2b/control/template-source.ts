@@ -1,6 +1,7 @@
 import type { Edge } from '@vivarium/edge/edge.ts';
 import { ImageName, type Key, type Limits, VivError } from '@vivarium/protocol';
 import type { E2bContext } from '../context.ts';
+import { startInterpreter } from '../interpreter/interpreter.ts';
 import { imageUser } from './image-user.ts';
 import { findSnapshot } from './snapshots.ts';
 
@@ -34,11 +35,16 @@ export function findTemplate(context: E2bContext, name: string, key: Key): Templ
       .list({ limit: 1000 })
       .items.filter((one) => one.name.startsWith(`${family}@`))
       .sort((a, b) => b.name.localeCompare(a.name, 'en', { numeric: true }))[0];
-    if (image) return { templateID: name, alias: name, image: image.name, user: 'user' };
+    if (image) return { templateID: name, alias: name, image: image.name, user: 'user', ...begun(image.name) };
   }
   if (ImageName.safeParse(name).success) {
     const image = edge.images.get(name);
-    return { templateID: name, alias: null, image: image.name, user: imageUser(edge, name) };
+    return { templateID: name, alias: null, image: image.name, user: imageUser(edge, name), ...begun(image.name) };
   }
   throw new VivError('image_not_found', `template '${name.slice(0, 200)}' not found`);
+}
+
+/** What runs in every sandbox of a template that comes with the node. */
+function begun(image: string): Pick<TemplateSource, 'start'> {
+  return image.startsWith(`${BUILTIN['code-interpreter-v1']}@`) ? { start: startInterpreter } : {};
 }
