@@ -5,6 +5,7 @@
 import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import type { UpOptions } from '@vivarium/node';
 import { Sandbox, type SandboxOpts } from 'e2b';
 import { linkE2bImages } from './e2b-image.ts';
 import { startTestNode, type TestNode } from './node.ts';
@@ -37,10 +38,10 @@ type Body = any;
 export type E2bAnswer = { status: number; headers: Headers; body: Body };
 
 /** A fresh node with the image of the template `base`. Clients without options of their own in this process reach it too. */
-export async function startE2bNode(): Promise<E2bNode> {
+export async function startE2bNode(options: { port?: number; up?: Partial<UpOptions> } = {}): Promise<E2bNode> {
   const stateDir = mkdtempSync(join(tmpdir(), 'viv-node-'));
   linkE2bImages(stateDir);
-  const node = await startTestNode({ image: false, stateDir });
+  const node = await startTestNode({ ...options, image: false, stateDir });
   return { ...connectionTo(node), node, close: () => node.purge() };
 }
 

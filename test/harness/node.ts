@@ -6,7 +6,16 @@ import { execFileSync } from 'node:child_process';
 import { appendFileSync, existsSync, mkdirSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { down, liveRecord, type NodePaths, nodePaths, runningServer, stopServer, up } from '@vivarium/node';
+import {
+  down,
+  liveRecord,
+  type NodePaths,
+  nodePaths,
+  runningServer,
+  stopServer,
+  type UpOptions,
+  up,
+} from '@vivarium/node';
 import { gone } from '@vivarium/node/process-record.ts';
 import { Vivarium } from '@vivarium/sdk';
 import { linkImages } from './image-cache.ts';
@@ -32,9 +41,12 @@ export type TestNode = {
 
 const quiet = () => {};
 
-/** `image: false` starts with an empty image store. `ownFiles`: layers are copied, for tests that damage them. */
+/**
+ * `image: false` starts with an empty image store. `ownFiles`: layers are copied, for tests that damage them. `port`: where it listens,
+ * with a domain that names the port. `up`: further options of `viv up`.
+ */
 export async function startTestNode(
-  options: { image?: boolean; ownFiles?: boolean; stateDir?: string } = {},
+  options: { image?: boolean; ownFiles?: boolean; stateDir?: string; port?: number; up?: Partial<UpOptions> } = {},
 ): Promise<TestNode> {
   const stateDir = options.stateDir ?? mkdtempSync(join(tmpdir(), 'viv-node-'));
   noteStateDir(stateDir);
@@ -44,8 +56,9 @@ export async function startTestNode(
   const registries = join(stateDir, 'registries.json');
   mkdirSync(stateDir, { recursive: true, mode: 0o700 });
   if (!existsSync(registries)) writeFileSync(registries, '{"only":[]}\n');
-  const upOn = (port: number) => up({ stateDir, listen: `127.0.0.1:${port}`, domain: undefined, detach: true }, quiet);
-  await upOn(0);
+  const upOn = (port: number) =>
+    up({ stateDir, listen: `127.0.0.1:${port}`, domain: undefined, detach: true, ...options.up }, quiet);
+  await upOn(options.port ?? 0);
   const url = (await runningServer(paths))!.url;
   const port = Number(new URL(url).port);
   const key = readFileSync(paths.firstKey, 'utf8').trim();

@@ -10,6 +10,9 @@ import { type E2bNode, startE2bNode } from '../../harness/e2b.ts';
 import { type Bed, openBed } from './methods/bed.ts';
 import { METHOD_CHECKS } from './methods/index.ts';
 
+/** A check that hangs fails. */
+const CHECK_MS = 120_000;
+
 let node: E2bNode;
 let bed: Bed;
 
@@ -38,5 +41,5 @@ test('every row that differs says how', () => {
 });
 
 for (const [method, check] of Object.entries(METHOD_CHECKS)) {
-  test(`${method} gives the right value`, () => check(bed));
+  test(`${method} gives the right value`, { timeout: CHECK_MS }, () => check(bed));
 }

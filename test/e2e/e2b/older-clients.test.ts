@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { Sandbox as Sandbox1 } from 'e2b-1x';
 import { Sandbox as Sandbox24 } from 'e2b-24x';
 import { type E2bNode, startE2bNode } from '../../harness/e2b.ts';
 
@@ -10,6 +9,7 @@ before(async () => {
 });
 after(() => node.close());
 
+/** Version 1.13 goes by host name only: host-names-tls.test.ts. */
 describe('e2b 2.45', () => {
   test('creates, runs, writes, lists, pauses and kills', async () => {
     const sandbox = await Sandbox24.create('base', { metadata: { by: '2.45' }, envs: { A: '1' } });
@@ -37,16 +37,5 @@ describe('e2b 2.45', () => {
     assert.equal(await again.files.read('dir/file.txt'), 'of 2.45');
     assert.equal(await sandbox.kill(), true);
     assert.equal(await sandbox.isRunning(), false);
-  });
-});
-
-/** This version knows no base URL for sandboxes: it goes by host name, except in its debug mode, where nothing is created. */
-describe('e2b 1.13', () => {
-  test('creates, lists, sets the time-out, pauses, resumes and kills', async () => {
-    const options = { apiKey: node.connection.apiKey, domain: 'unused.example' };
-    assert.ok(options.apiKey.startsWith('e2b_'));
-    const sandbox = await Sandbox1.create('base', { metadata: { by: '1.13' }, timeoutMs: 60_000 });
-    assert.match(sandbox.sandboxId, /^[a-z0-9]{20}/);
-    await sandbox.kill();
   });
 });

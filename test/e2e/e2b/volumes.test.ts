@@ -152,7 +152,7 @@ test('removing takes whole directories; what is not there is an error', async ()
 });
 
 test('names with spaces, unicode and odd signs are names like others', async () => {
-  for (const name of ['with space', 'naïve-文件-😀', '100%', 'a+b&c=d?e#f', "quote'\"", '-dash', '..hidden']) {
+  for (const name of ['with space', 'naïve-文件-😀', '100%', 'a+b&c=d?e#f', 'quote\'"', '-dash', '..hidden']) {
     await volume.writeFile(`/odd/${name}`, name, { force: true });
     assert.equal(await volume.readFile(`/odd/${name}`), name);
     assert.equal((await volume.getInfo(`/odd/${name}`)).name, name);
@@ -232,7 +232,7 @@ test('a sandbox goes on with its volume after a pause, also one without memory; 
   await assert.rejects(Volume.destroy(kept.volumeId, node.connection), status(409));
   const resumed = await Sandbox.connect(sandbox.sandboxId, node.connection);
   assert.equal(await resumed.files.read('/data/a'), '1');
-  await Sandbox.pause(sandbox.sandboxId, { ...node.connection, keepMemory: false } as never);
+  await Sandbox.pause(sandbox.sandboxId, { ...node.connection, keepMemory: false });
   await kept.writeFile('/b', '2');
   const cold = await Sandbox.connect(sandbox.sandboxId, node.connection);
   assert.equal(await cold.files.read('/data/b'), '2');
