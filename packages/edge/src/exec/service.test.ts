@@ -253,6 +253,19 @@ test('the list pages in the order of the journal', async () => {
   );
 });
 
+test('the running commands are those that have not ended, oldest first', async () => {
+  const streams = [await fake.start(id, ['wait']), await fake.start(id, ['wait'])];
+  await fake.run(id, ['print', 'x']);
+  const running = () => fake.edge.execs.running(id).map((exec) => exec.id);
+  assert.deepEqual(
+    running(),
+    streams.map(({ exec }) => exec.id),
+  );
+  for (const { exec } of streams) await fake.edge.execs.cancel(id, exec.id);
+  assert.deepEqual(running(), []);
+  assert.throws(() => fake.edge.execs.running('x'.repeat(20)), { code: 'sandbox_not_found' });
+});
+
 test('more commands at once than allowed are refused by name', async () => {
   const running = await Promise.all([1, 2, 3, 4].map(() => fake.start(id, ['wait'])));
   await assert.rejects(fake.run(id, ['true']), { code: 'too_many_requests', message: /maximum is 4/ });
