@@ -1,6 +1,8 @@
 import type { IncomingMessage } from 'node:http';
 import type { SignedBy } from '../signed-files.ts';
 import type { EnvdCall, RpcTable } from './envd-call.ts';
+import { FILES_HTTP } from './files-http.ts';
+import { FILESYSTEM_METHODS } from './filesystem.ts';
 import { PROCESS_METHODS } from './process.ts';
 
 /** A plain HTTP request to envd. */
@@ -13,9 +15,10 @@ export type EnvdHttp = {
 };
 
 /** Connect RPC methods by path. */
-export const RPC_METHODS: RpcTable = { ...PROCESS_METHODS };
+export const RPC_METHODS: RpcTable = { ...PROCESS_METHODS, ...FILESYSTEM_METHODS };
 
 /** By method and path, such as `GET /files`. */
 export const HTTP_METHODS: Readonly<Record<string, EnvdHttp>> = {
+  ...FILES_HTTP,
   'GET /health': { admit: () => {}, run: ({ res }) => void res.writeHead(204).end() },
 };

@@ -1,0 +1,85 @@
+import { once } from 'node:events';
+import type { IncomingHttpHeaders } from 'node:http';
+import type { Readable } from 'node:stream';
+import { Busboy, type BusboyHeaders } from '@fastify/busboy';
+import { VivError } from '@vivarium/protocol';
+import { StreamChunks } from './stream-chunks.ts';
+
+const FILES_MAX = 10_000;
+/** Parts that are no files are read and dropped. */
+const FIELDS_MAX = 1000;
+const FIELD_BYTES_MAX = 65_536;
+const HEADER_PAIRS_MAX = 100;
+
+/** Takes one file of a form: its name in the form, if it has one there, and its content. */
+export type TakeFile<T> = (name: string | undefined, content: AsyncIterable<Uint8Array>) => Promise<T>;
+
+/**
+ * The parts named `file` of a multipart form, one after the other, as they come. The first failure ends it: files that were complete stay.
+ * Throws `invalid_argument` for what is no form, `payload_too_large`, and what the body or `take` throws.
+ */
+export async function takeForm<T>(
+  headers: IncomingHttpHeaders,
+  body: AsyncIterable<Uint8Array>,
+  take: TakeFile<T>,
+): Promise<T[]> {
+  const parser = parserFor(headers);
+  const failure = Promise.withResolvers<never>();
+  failure.promise.catch(() => {});
+  const fail = (error: unknown) => failure.reject(error);
+  const taken: Promise<T>[] = [];
+  const open = new Set<Readable>();
+  parser.on('file', (_field, stream, filename) => {
+    open.add(stream);
+    stream.once('end', () => open.delete(stream));
+    const one = take(plainName(filename), new StreamChunks(stream, 'error reading form'));
+    one.catch(fail);
+    taken.push(one);
+  });
+  parser.on('error', (error) => fail(notAForm(error as Error)));
+  for (const limit of ['filesLimit', 'fieldsLimit', 'partsLimit'] as const)
+    parser.on(limit, () => fail(new VivError('payload_too_large', `the form has more than ${FILES_MAX} files`)));
+  const finished = once(parser, 'finish');
+  finished.catch(() => {});
+  try {
+    await Promise.race([feed(parser, body, failure.promise).then(() => finished), failure.promise]);
+    return await Promise.all(taken);
+  } catch (error) {
+    for (const stream of open) stream.destroy(VivError.from(error));
+    await Promise.allSettled(taken);
+    throw error;
+  }
+}
+
+function parserFor(headers: IncomingHttpHeaders): Busboy {
+  try {
+    return new Busboy({
+      headers: headers as BusboyHeaders,
+      preservePath: true,
+      // A form may hold the content as a field without a name of its own.
+      isPartAFile: (field) => field === 'file',
+      limits: {
+        files: FILES_MAX,
+        fields: FIELDS_MAX,
+        fieldSize: FIELD_BYTES_MAX,
+        headerPairs: HEADER_PAIRS_MAX,
+      },
+    });
+  } catch (error) {
+    throw notAForm(error as Error);
+  }
+}
+
+async function feed(parser: Busboy, body: AsyncIterable<Uint8Array>, failed: Promise<never>): Promise<void> {
+  for await (const chunk of body) if (!parser.write(chunk)) await Promise.race([once(parser, 'drain'), failed]);
+  parser.end();
+}
+
+/** Form data writes these three characters escaped, and no others (HTML, "multipart/form-data encoding algorithm"). */
+function plainName(filename: string | undefined): string | undefined {
+  return filename?.replace(/%22|%0D|%0A/gi, (escaped) => decodeURIComponent(escaped));
+}
+
+function notAForm(error: Error): VivError {
+  return error instanceof VivError ? error : new VivError('invalid_argument', `error reading form: ${error.message}`);
+}
