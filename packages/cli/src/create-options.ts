@@ -20,6 +20,7 @@ export type CreateFlags = {
   autoResume?: boolean;
   metadata?: Record<string, string>;
   reach?: NonNullable<CreateOptions['reach']>;
+  volume?: NonNullable<CreateOptions['volumes']>;
   lease?: string;
   idempotencyKey?: string;
 };
@@ -43,6 +44,7 @@ export function addCreateOptions(command: Command): void {
       'an endpoint on the host side that answers on localhost:PORT inside (repeatable)',
       collectReach,
     )
+    .option('--volume <name:path[:ro]>', 'a volume and where to mount it (repeatable)', collectVolume)
     .option('--idempotency-key <key>', 'the same key returns the first result')
     .optionsGroup('Limits:')
     .option('--cpus <n>', 'CPUs (default 2)', parseNumber)
@@ -76,6 +78,7 @@ export function createRequest(image: string, flags: CreateFlags, more: Partial<C
       metadata,
       reach,
       lease,
+      volumes: flags.volume,
       labels: flags.label,
       ttlS: whole(flags.ttl),
       idleTimeoutS: whole(flags.idle),
@@ -94,6 +97,16 @@ export function collectReach(
   if (!match) throw new InvalidArgumentError(`write PORT=http://HOST:PORT, not ${text}`);
   if (!URL.canParse(match[2]!)) throw bad(`no URL: ${match[2]}`);
   return [...all, { port: Number(match[1]), url: match[2]! }];
+}
+
+/** `data:/mnt/data`, or `data:/mnt/data:ro` to read only. */
+export function collectVolume(
+  text: string,
+  all: NonNullable<CreateOptions['volumes']> = [],
+): NonNullable<CreateOptions['volumes']> {
+  const match = /^([A-Za-z0-9_-]+):(\/.+?)(?::(ro|rw))?$/.exec(text);
+  if (!match) throw new InvalidArgumentError(`write NAME:/path or NAME:/path:ro, not ${text}`);
+  return [...all, { name: match[1]!, path: match[2]!, ...(match[3] === 'ro' && { readOnly: true }) }];
 }
 
 function whole(seconds: number | undefined): number | undefined {

@@ -140,6 +140,12 @@ export const VERBS: readonly Verb[] = [
     summary: 'build, list, import, inspect, remove images',
     load: () => import('./commands/image.ts'),
   },
+  {
+    name: 'volume',
+    group: SERVER,
+    summary: 'create, list, fill, remove volumes: files that outlive sandboxes',
+    load: () => import('./commands/volume.ts'),
+  },
   { name: 'key', group: SERVER, summary: 'list, create, remove API keys', load: () => import('./commands/key.ts') },
   {
     name: 'e2b',

@@ -15,6 +15,7 @@ import { Sandboxes } from './sandboxes.ts';
 import type { Subscription } from './subscription.ts';
 import type { RegradeRequest, Verification } from './verify/request.ts';
 import { regrade } from './verify/verify.ts';
+import { Volumes } from './volumes.ts';
 
 /**
  * A client of one Vivarium server. Short calls go over HTTP; everything that streams, of thousands of sandboxes, shares
@@ -29,6 +30,7 @@ import { regrade } from './verify/verify.ts';
 export class Vivarium implements AsyncDisposable {
   readonly sandboxes: Sandboxes;
   readonly images: Images;
+  readonly volumes: Volumes;
   readonly leases: Leases;
   readonly keys: Keys;
   readonly #context: Context;
@@ -38,6 +40,7 @@ export class Vivarium implements AsyncDisposable {
     this.#context = { config, http: new Http(config), mux: new Mux(config) };
     this.sandboxes = new Sandboxes(this.#context);
     this.images = new Images(this.#context);
+    this.volumes = new Volumes(this.#context);
     this.leases = new Leases(this.#context);
     this.keys = new Keys(this.#context);
   }

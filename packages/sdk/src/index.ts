@@ -11,6 +11,7 @@ export type { PackFinding, PackReport, PackRequestInput as PackRequest } from '@
 export type { Change, ProcessInfo, Sandbox as SandboxInfo, SandboxState, Stats } from '@vivarium/protocol/sandbox.ts';
 export { e2bSecret } from '@vivarium/protocol/secret.ts';
 export { VivError } from '@vivarium/protocol/viv-error.ts';
+export type { MountedVolume, Volume, VolumeEntry } from '@vivarium/protocol/volume.ts';
 export type { BuildEvent, BuildOptions } from './build-request.ts';
 export { Vivarium } from './client.ts';
 export { DEFAULT_URL, type VivariumOptions } from './config.ts';
@@ -34,3 +35,4 @@ export { PROTECTED, RESTORED } from './verify/protection.ts';
 export type { Isolation, Mode, RegradeRequest, Verification, VerifyRequest } from './verify/request.ts';
 export { type Tampering, type TamperingKind, type TamperingReport, tampering } from './verify/tampering.ts';
 export { SUSPECT, type Treatment, treatment } from './verify/treatment.ts';
+export type { VolumeAttributes, VolumeFiles, VolumeWriteOptions } from './volume-files.ts';

@@ -105,7 +105,10 @@ export function bytes(stream: Readable, status: number, headers: Record<string, 
   const length = headers['content-length'];
   return new Answer(async (res) => {
     res.writeHead(status, headers);
-    if (typeof length === 'number') await sendExactly(stream, res, length);
+    if (length === 0) {
+      stream.destroy();
+      res.end();
+    } else if (typeof length === 'number') await sendExactly(stream, res, length);
     else await pipeline(stream, res);
   });
 }

@@ -1,19 +1,21 @@
-import { type Entry, VivError } from '@vivarium/protocol';
-import { LIST_ITEMS_MAX } from '@vivarium/protocol/routes.ts';
-import { bytes, ndjson, withStatus } from './answer.ts';
+import { VivError } from '@vivarium/protocol';
+import { bytes, ndjson } from './answer.ts';
 import { BodyChunks } from './body-chunks.ts';
-import type { Call, Handlers } from './call.ts';
+import type { Handlers } from './call.ts';
+import { contentAnswer, gatherEntries } from './file-answer.ts';
 import { pathBytes } from './path.ts';
-import { parseRange } from './range.ts';
-
-/** Clients take 16 KiB of headers in all (Node's default); a path of 4,096 odd bytes would be more. */
-const ENTRY_HEADER_MAX = 8_000;
 
 type At = { path?: string | undefined; pathB64?: string | undefined; user?: string | undefined };
 const at = (from: At) => pathBytes(from.path, from.pathB64);
 
 export const fileHandlers: Handlers<'file'> = {
-  'file.read': (call) => readFile(call),
+  'file.read': ({ edge, params, query, req }) => {
+    const [path, as] = [at(query), { user: query.user }];
+    return contentAnswer(req.headers.range, {
+      stat: () => edge.files.stat(params.id, path, { ...as, follow: true }),
+      read: (range) => edge.files.read(params.id, path, { ...as, ...range }),
+    });
+  },
   'file.write': ({ edge, params, query, req }) => {
     const { mode, append, exclusive, fsync, owner, offset, user, metadata } = query;
     if (append && offset !== undefined)
@@ -39,7 +41,7 @@ export const fileHandlers: Handlers<'file'> = {
       resolve: query.resolve,
     });
     if (req.headers.accept?.includes('application/x-ndjson')) return ndjson(entries);
-    return { items: await gather(entries) };
+    return { items: await gatherEntries(entries) };
   },
   'file.mkdir': ({ edge, params, body }) => {
     const { mode, parents, exclusive, user } = body;
@@ -78,56 +80,4 @@ export const fileHandlers: Handlers<'file'> = {
 
 function metadataOf(items: string[]): Record<string, string> {
   return Object.fromEntries(items.map((item) => [item.slice(0, item.indexOf('=')), item.slice(item.indexOf('=') + 1)]));
-}
-
-/** A range needs the size first: one more look at the file, only when a range is asked for. */
-async function readFile({ edge, params, query, req }: Call<'file.read'>) {
-  const path = at(query);
-  const wanted = req.headers.range;
-  const size =
-    wanted === undefined
-      ? undefined
-      : (await edge.files.stat(params.id, path, { user: query.user, follow: true })).sizeBytes;
-  const range = size === undefined ? undefined : parseRange(wanted, size);
-  if (range === 'unsatisfiable')
-    return withStatus(
-      416,
-      new VivError('invalid_argument', `the file has ${size} bytes; nothing of it is in ${wanted}`).toBody(),
-    );
-  const { entry, stream } = await edge.files.read(params.id, path, { user: query.user, ...range });
-  const headers: Record<string, string | number> = {
-    'content-type': 'application/octet-stream',
-    'accept-ranges': 'bytes',
-  };
-  const shown = asciiJson(entry);
-  if (shown.length <= ENTRY_HEADER_MAX) headers['x-viv-entry'] = shown;
-  if (!range) {
-    // The size of a file that grows or of one in /proc says nothing: those end with the stream (chunked).
-    if (entry.sizeBytes > 0) headers['content-length'] = entry.sizeBytes;
-    return bytes(stream, 200, headers);
-  }
-  headers['content-length'] = range.length;
-  headers['content-range'] = `bytes ${range.offset}-${range.offset + range.length - 1}/${size}`;
-  return bytes(stream, 206, headers);
-}
-
-async function gather(entries: AsyncIterable<Entry>): Promise<Entry[]> {
-  const items: Entry[] = [];
-  for await (const entry of entries) {
-    if (items.length === LIST_ITEMS_MAX) {
-      throw new VivError('payload_too_large', `the directory has more than ${LIST_ITEMS_MAX} entries`, {
-        hint: 'Ask with `Accept: application/x-ndjson`, or for a smaller depth.',
-      });
-    }
-    items.push(entry);
-  }
-  return items;
-}
-
-/** JSON for a header: headers are Latin-1 on the wire, so everything else is escaped. */
-function asciiJson(value: unknown): string {
-  return JSON.stringify(value).replace(
-    /[\u007f-\uffff]/g,
-    (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`,
-  );
 }

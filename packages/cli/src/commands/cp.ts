@@ -1,9 +1,8 @@
-import type { Vivarium } from '@vivarium/sdk';
 import type { Command } from 'commander';
 import { bad } from '../complaint.ts';
 import type { ConnectionOptions } from '../connection.ts';
 import { interactive, printJson, writeAll } from '../console.ts';
-import { type Copied, type CopyOptions, copyAcross, copyIn, copyOut } from '../copy.ts';
+import { type Copied, copyAcross, copyIn, copyOut, inSandbox, type OnProgress, type Place } from '../copy.ts';
 import { parseSide, type Side } from '../copy-side.ts';
 import { withServer } from '../one.ts';
 import { ProgressLine } from '../progress.ts';
@@ -31,44 +30,48 @@ async function cp(source: string, target: string, flags: Flags): Promise<void> {
   const [from, to] = [parseSide(source), parseSide(target)];
   if (from.kind !== 'sandbox' && to.kind !== 'sandbox')
     throw bad('neither side is in a sandbox', 'Write SANDBOX:/path on one side.');
-  const line = new ProgressLine((flags.quiet ?? false) || !interactive.stderr);
-  const began = Date.now();
-  const options: CopyOptions = {
-    ...(flags.user && { user: flags.user }),
-    ...(flags.owner && { owner: flags.owner }),
-    onProgress: (entries, bytes) =>
-      line.update(
-        'copy',
-        `${entries} entries, ${formatBytes(bytes)}, ${formatBytes((bytes * 1000) / Math.max(1, Date.now() - began))}/s`,
-      ),
-  };
   await withServer(flags, async (viv) => {
-    try {
-      const copied = await copy(viv, from, to, options);
-      line.end(
-        copied &&
-          `${copied.entries} entries, ${formatBytes(copied.bytes)} in ${formatSeconds((Date.now() - began) / 1000)}`,
-      );
-      if (flags.json && copied) printJson(copied);
-    } catch (error) {
-      line.end();
-      throw error;
-    }
+    const place = async (side: Side) =>
+      side.kind === 'sandbox' ? inSandbox(await findSandbox(viv, side.sandbox), flags) : undefined;
+    const [source, target] = [await place(from), await place(to)];
+    await showCopy(flags, (onProgress) => copy({ ...from, place: source }, { ...to, place: target }, onProgress));
   });
 }
 
-async function copy(viv: Vivarium, from: Side, to: Side, options: CopyOptions): Promise<Copied | undefined> {
-  const as = options.user ? { user: options.user } : {};
-  if (from.kind === 'sandbox') {
-    const sandbox = await findSandbox(viv, from.sandbox);
-    if (to.kind === 'sandbox')
-      return copyAcross(sandbox, from.path, await findSandbox(viv, to.sandbox), to.path, options);
-    if (to.kind === 'local') return copyOut(sandbox, from.path, to.path, options);
-    for await (const chunk of await sandbox.files.download(from.path, as)) await writeAll(process.stdout, chunk);
+/** Does a copy with a line of progress, and prints what was copied. */
+export async function showCopy(
+  flags: { quiet?: boolean; json?: boolean },
+  work: (onProgress: OnProgress) => Promise<Copied | undefined>,
+): Promise<void> {
+  const line = new ProgressLine((flags.quiet ?? false) || !interactive.stderr);
+  const began = Date.now();
+  const rate = (bytes: number) => formatBytes((bytes * 1000) / Math.max(1, Date.now() - began));
+  try {
+    const copied = await work((entries, bytes) =>
+      line.update('copy', `${entries} entries, ${formatBytes(bytes)}, ${rate(bytes)}/s`),
+    );
+    line.end(
+      copied &&
+        `${copied.entries} entries, ${formatBytes(copied.bytes)} in ${formatSeconds((Date.now() - began) / 1000)}`,
+    );
+    if (flags.json && copied) printJson(copied);
+  } catch (error) {
+    line.end();
+    throw error;
+  }
+}
+
+/** A side, with what is there; `place` is absent where it is this machine. */
+export type CopySide = { place: Place | undefined; path?: string; kind: 'local' | 'tar' | string };
+
+/** Between two sides of which one at least is elsewhere. */
+export async function copy(from: CopySide, to: CopySide, onProgress: OnProgress): Promise<Copied | undefined> {
+  if (from.place) {
+    if (to.place) return copyAcross(from.place, from.path!, to.place, to.path!);
+    if (to.kind === 'local') return copyOut(from.place, from.path!, to.path!, onProgress);
+    for await (const chunk of await from.place.download(from.path!)) await writeAll(process.stdout, chunk);
     return undefined;
   }
-  const { sandbox: word, path } = to as Extract<Side, { kind: 'sandbox' }>;
-  const sandbox = await findSandbox(viv, word);
-  if (from.kind === 'local') return copyIn(from.path, sandbox, path, options);
-  return sandbox.files.upload(path, process.stdin, { ...as, ...(options.owner && { owner: options.owner }) });
+  if (from.kind === 'local') return copyIn(from.path!, to.place!, to.path!, onProgress);
+  return to.place!.upload(to.path!, process.stdin);
 }

@@ -1,7 +1,7 @@
 import { link, symlink, utimes } from 'node:fs/promises';
 import type { Readable } from 'node:stream';
 import { VivError } from '@vivarium/protocol';
-import { at, itself, openContent, openParent, openPath } from './descent.ts';
+import { at, itself, openContent, openDirectory, openParent, openPath } from './descent.ts';
 import { type Attributes, makeDirectories, setAttributes } from './directories.ts';
 import { entryOf, look, type VolumeEntry } from './entry.ts';
 import { named } from './failure.ts';
@@ -85,10 +85,13 @@ export class VolumeTree {
     const { root } = this.#place;
     const names = beneath(options, path);
     return named(names, async () => {
-      if (!options.parents) await (await openPath(root, names.slice(0, -1))).close();
       const wanted = attributes(options, DIRECTORY_MODE);
-      if (names.length > 1) await this.#above(names, wanted);
-      const { directory, made } = await makeDirectories(root, names, wanted);
+      if (options.parents) await this.#above(names, wanted);
+      else await (await openDirectory(root, names.slice(0, -1))).close();
+      const { directory, made } = await makeDirectories(root, names, wanted).catch((error: NodeJS.ErrnoException) => {
+        // What is in the way is not a name above it: that was there or was made.
+        throw error.code === 'ENOTDIR' ? Object.assign(new Error('no directory'), { code: 'EEXIST' }) : error;
+      });
       await using here = directory;
       if (options.exclusive && !made) throw Object.assign(new Error('there'), { code: 'EEXIST' });
       return entryOf(names.at(-1) ?? Buffer.from('/'), await here.stat({ bigint: true }), null);
