@@ -30,6 +30,7 @@ export const ERROR_CODES = {
   exec_not_found: row(404, 3, 'user', false, 'List the execs of the sandbox; ended ones are kept for a while only.'),
   image_not_found: row(404, 3, 'user', false, '`viv image ls` shows the images; `viv image import` makes one.'),
   volume_not_found: row(404, 3, 'user', false, '`viv volume ls` shows the volumes of this key.'),
+  secret_not_found: row(404, 3, 'user', false, 'Check the name or id; secrets belong to the key that made them.'),
   lease_not_found: row(404, 3, 'user', false, 'The lease has ended; create a new one.'),
   job_not_found: row(404, 3, 'user', false, '`viv job ls` shows the jobs that are kept.'),
   trial_not_found: row(404, 3, 'user', false, '`viv job show JOB` lists the trials of a job.'),
@@ -76,6 +77,7 @@ export const ERROR_CODES = {
   image_exists: row(409, 4, 'user', false, 'Versions never change: pick a new version.'),
   image_in_use: row(409, 4, 'user', false, 'End the sandboxes that use it first.'),
   volume_exists: row(409, 4, 'user', false, 'Pick another name, or use the volume that has it.'),
+  secret_exists: row(409, 4, 'user', false, 'Update it, or take another name.'),
   volume_in_use: row(
     409,
     4,
