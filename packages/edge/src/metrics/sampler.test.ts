@@ -46,19 +46,19 @@ test('who asks for the history of one that nobody looked at yet gets a sample; w
   assert.deepEqual(await fake.edge.sandboxes.statsHistory(id, now + 1, FOREVER), []);
 });
 
-test('a thousand sandboxes share 80 samples a second; each gets its turn, a fresh one at once, and none twice in five seconds', async () => {
+test('a thousand sandboxes share 48 samples a second; each gets its turn, a fresh one at once, and none twice in five seconds', async () => {
   const ids: string[] = [];
   for (let i = 0; i < 1000; i++) ids.push(await watched());
-  await fake.clock.advance(13_000);
+  await fake.clock.advance(21_000);
   assert.equal(new Set(reads.map(({ id }) => id)).size, 1000);
   const fresh = await watched();
   await fake.clock.advance(300);
   assert.equal(reads.filter(({ id }) => id === fresh).length, 1);
-  await fake.clock.advance(40_000);
+  await fake.clock.advance(60_000);
   const perSecond = new Map<number, number>();
   for (const { atMs } of reads)
     perSecond.set(Math.floor(atMs / 1000), (perSecond.get(Math.floor(atMs / 1000)) ?? 0) + 1);
-  assert.ok(Math.max(...perSecond.values()) <= 80, [...perSecond.values()].join(' '));
+  assert.ok(Math.max(...perSecond.values()) <= 48, [...perSecond.values()].join(' '));
   for (const id of [...ids, fresh]) {
     const times = reads.filter((read) => read.id === id).map(({ atMs }) => atMs);
     assert.ok(times.length >= 3);
