@@ -128,11 +128,10 @@ export async function createApiServer(options: ApiServerOptions): Promise<ApiSer
     throw error;
   });
   const shown = options.host.includes(':') ? `[${options.host}]` : options.host;
-  const close = () => {
+  const close = async () => {
     closing = true;
     mux.close();
-    e2b?.close();
-    return shutdown.stop(options.graceMs ?? 10_000);
+    await Promise.all([e2b?.close(), shutdown.stop(options.graceMs ?? 10_000)]);
   };
   return { url: `http://${shown}:${port}`, port, tlsPort, renewTls: (files) => tls?.renew(files), close };
 }

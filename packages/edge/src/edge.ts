@@ -1,5 +1,5 @@
 import type { Readable } from 'node:stream';
-import type { BuildStep } from '@vivarium/builder';
+import type { BuildStep, StepAction } from '@vivarium/builder';
 import type {
   BuildProgress,
   BuildRequest,
@@ -374,4 +374,4 @@ export interface InfoService {
   metrics(): Promise<string>;
 }
 
-export type { BuildStep, Outcome };
+export type { BuildStep, Outcome, StepAction };

@@ -8,6 +8,7 @@ import type { E2bContext } from './context.ts';
 import { type ControlLimits, ControlRouter } from './control/router.ts';
 import { CONTROL_ROUTES } from './control/routes.ts';
 import { dropImages } from './control/snapshots.ts';
+import { type Templates, templatesOf } from './control/templates-service.ts';
 import { allowE2bOrigins } from './cors.ts';
 import { EnvdServer } from './envd/envd-server.ts';
 import { HTTP_METHODS } from './envd/methods.ts';
@@ -23,6 +24,7 @@ const PRUNE_MS = 3_600_000;
 export class E2bSurface {
   readonly #context: E2bContext;
   readonly #control: ControlRouter;
+  readonly #templates: Templates;
   readonly #envd: EnvdServer;
   readonly #files: SignedFiles;
   readonly #gateway: Gateway;
@@ -31,6 +33,7 @@ export class E2bSurface {
 
   constructor(context: E2bContext, gateway: Gateway, metrics: RequestMetrics, limits: ControlLimits) {
     this.#context = context;
+    this.#templates = templatesOf(context);
     this.#gateway = gateway;
     this.#control = new ControlRouter(CONTROL_ROUTES, context, metrics, limits);
     this.#envd = new EnvdServer(context);
@@ -42,8 +45,9 @@ export class E2bSurface {
   }
 
   /** Before its store is closed. */
-  close(): void {
+  async close(): Promise<void> {
     clearInterval(this.#pruning);
+    await this.#templates.close();
   }
 
   /** What of E2B's the request is for; undefined: nothing. Throws `invalid_argument`. */

@@ -89,10 +89,7 @@ test('variables in values and paths are those of before the step', async () => {
     },
     { type: 'workdir', path: '/a/$HERE/b' },
   ]);
-  assert.equal(
-    image.config.env.A,
-    'in the image and in the image, \\in the image$(id) `id` $'.replace('in the image$', '$'),
-  );
+  assert.equal(image.config.env.A, 'in the image and in the image, \\$(id) `id` $');
   assert.equal(image.config.env.B, '');
   assert.equal(image.config.cwd, '/a/in the image/b');
 });

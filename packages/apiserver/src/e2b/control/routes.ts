@@ -1,3 +1,5 @@
+import { aliasRoutes } from './aliases.ts';
+import { buildRoutes } from './builds.ts';
 import type { ControlRoute } from './control-call.ts';
 import { forkRoutes } from './forks.ts';
 import { lifecycleRoutes } from './lifecycle.ts';
@@ -6,7 +8,10 @@ import { metricsRoutes } from './metrics.ts';
 import { networkRoutes } from './network.ts';
 import { sandboxListRoutes } from './sandbox-list.ts';
 import { sandboxRoutes } from './sandboxes.ts';
+import { secretRoutes } from './secrets.ts';
 import { snapshotRoutes } from './snapshots.ts';
+import { tagRoutes } from './tags.ts';
+import { templateRoutes } from './templates.ts';
 import { volumeContentRoutes } from './volume-content.ts';
 import { volumeRoutes } from './volumes.ts';
 
@@ -19,7 +24,12 @@ export const CONTROL_ROUTES: readonly ControlRoute[] = [
   ...metricsRoutes,
   ...logRoutes,
   ...networkRoutes,
+  ...secretRoutes,
   ...snapshotRoutes,
+  ...templateRoutes,
+  ...buildRoutes,
+  ...tagRoutes,
+  ...aliasRoutes,
   ...volumeRoutes,
   ...volumeContentRoutes,
 ];

@@ -19,7 +19,7 @@ export async function createSandbox(call: ControlCall<E2bCreate>, version: 1 | 2
   const sandbox = await edge.sandboxes.create(nativeRequest(body, template, version), owner);
   context.store.sandboxes.put(sandbox.id, factsOf(body, template, secure));
   try {
-    await template.start?.(edge, sandbox.id);
+    await template.start?.(edge, sandbox.id, signal);
     if (signal.aborted) throw new VivError('connection_lost', 'the client is gone');
   } catch (error) {
     // Nobody knows it, so nobody could end it.

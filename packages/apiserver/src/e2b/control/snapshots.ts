@@ -31,13 +31,6 @@ export const snapshotRoutes: ControlRoute[] = [
       );
     },
   }),
-  route('DELETE /templates/{templateID}', {
-    status: 204,
-    run: async ({ context, key, params }) => {
-      if (await removeSnapshot(context, key, params.templateID!)) return undefined;
-      throw new VivError('image_not_found', `template '${params.templateID!.slice(0, 200)}' not found`);
-    },
-  }),
 ];
 
 /** A snapshot that this key may use, by `id`, `name`, or one of them with `:tag`. */
