@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Readable } from 'node:stream';
-import { Busboy, type BusboyHeaders } from '@fastify/busboy';
+import { Busboy, type BusboyHeaders, type BusboyInstance } from '@fastify/busboy';
 import { VivError } from '@vivarium/protocol';
 import { StreamChunks } from './stream-chunks.ts';
 
@@ -51,7 +51,7 @@ export async function takeForm<T>(
   }
 }
 
-function parserFor(headers: IncomingHttpHeaders): Busboy {
+function parserFor(headers: IncomingHttpHeaders): BusboyInstance {
   try {
     return new Busboy({
       headers: headers as BusboyHeaders,
@@ -70,7 +70,7 @@ function parserFor(headers: IncomingHttpHeaders): Busboy {
   }
 }
 
-async function feed(parser: Busboy, body: AsyncIterable<Uint8Array>, failed: Promise<never>): Promise<void> {
+async function feed(parser: BusboyInstance, body: AsyncIterable<Uint8Array>, failed: Promise<never>): Promise<void> {
   for await (const chunk of body) if (!parser.write(chunk)) await Promise.race([once(parser, 'drain'), failed]);
   parser.end();
 }
