@@ -8,6 +8,7 @@ import { join } from 'node:path';
 import type { UpOptions } from '@vivarium/node';
 import { Sandbox, type SandboxOpts } from 'e2b';
 import { linkE2bImages } from './e2b-image.ts';
+import { linkInterpreterImages } from './interpreter-image.ts';
 import { startTestNode, type TestNode } from './node.ts';
 
 /** How a client is told where the node is. */
@@ -37,10 +38,20 @@ type Body = any;
 
 export type E2bAnswer = { status: number; headers: Headers; body: Body };
 
-/** A fresh node with the image of the template `base`. Clients without options of their own in this process reach it too. */
-export async function startE2bNode(options: { port?: number; up?: Partial<UpOptions> } = {}): Promise<E2bNode> {
+/**
+ * A fresh node with the image of the template `base`, and that of `code-interpreter-v1` where `interpreter` is set. Clients without
+ * options of their own in this process reach it too.
+ */
+export async function startE2bNode({
+  interpreter = false,
+  ...options
+}: {
+  interpreter?: boolean;
+  port?: number;
+  up?: Partial<UpOptions>;
+} = {}): Promise<E2bNode> {
   const stateDir = mkdtempSync(join(tmpdir(), 'viv-node-'));
-  linkE2bImages(stateDir);
+  (interpreter ? linkInterpreterImages : linkE2bImages)(stateDir);
   const node = await startTestNode({ ...options, image: false, stateDir });
   return { ...connectionTo(node), node, close: () => node.purge() };
 }

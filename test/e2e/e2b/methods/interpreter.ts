@@ -24,7 +24,7 @@ export const INTERPRETER_CHECKS: Checks = {
     const sandbox = await code();
     const context = await sandbox.createCodeContext({ cwd: '/tmp', language: 'python' });
     assert.deepEqual([context.cwd, context.language], ['/tmp', 'python']);
-    assert.equal((await sandbox.runCode('import os; os.getcwd()', { context })).text, "'/tmp'");
+    assert.equal((await sandbox.runCode('import os; os.getcwd()', { context })).text, '/tmp');
     await sandbox.removeCodeContext(context);
   },
   'codeSandbox.listCodeContexts': async ({ code }) => {
