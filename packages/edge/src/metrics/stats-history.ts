@@ -1,8 +1,7 @@
 import type { Stats } from '@vivarium/protocol';
 
-/** A few KiB a sandbox at most: thousands of them exist. */
-const SAMPLES_MAX = 32;
-const SAMPLES_FIRST = 4;
+/** 1.5 KiB a sandbox: thousands of them exist. */
+const SAMPLES_MAX = 28;
 
 /** Kept to the last digit. */
 const EXACT = ['cpuUsageUs', 'cpuThrottledUs'] as const;
@@ -18,6 +17,8 @@ const ROUGH = [
   'execsTotal',
 ] as const;
 
+const EXACT_BYTES = (EXACT.length + 1) * Float64Array.BYTES_PER_ELEMENT;
+
 export type Sample = { atMs: number } & Record<(typeof EXACT)[number] | (typeof ROUGH)[number], number>;
 /** What no sample has, for it doesn't change. */
 export type Ceilings = Pick<Stats, 'memoryLimitBytes' | 'pidsLimit' | 'diskLimitBytes'>;
@@ -28,8 +29,8 @@ export type Ceilings = Pick<Stats, 'memoryLimitBytes' | 'pidsLimit' | 'diskLimit
  */
 export class StatsHistory {
   #count = 0;
-  #exact = new Float64Array(SAMPLES_FIRST * (EXACT.length + 1));
-  #rough = new Float32Array(SAMPLES_FIRST * ROUGH.length);
+  /** First the exact numbers of all samples, then the rough ones. In one piece, made once: growing ones leave holes in the heap of malloc. */
+  readonly #buffer = new ArrayBuffer(SAMPLES_MAX * (EXACT_BYTES + ROUGH.length * Float32Array.BYTES_PER_ELEMENT));
 
   get size(): number {
     return this.#count;
@@ -37,17 +38,17 @@ export class StatsHistory {
 
   /** When the last one was taken; before all time when there is none. */
   get lastMs(): number {
-    return this.#count === 0 ? Number.NEGATIVE_INFINITY : this.#exact[(this.#count - 1) * (EXACT.length + 1)]!;
+    return this.#count === 0 ? Number.NEGATIVE_INFINITY : this.#exactOf(this.#count - 1)[0]!;
   }
 
   add(sample: Sample): void {
     if (this.#count === SAMPLES_MAX) this.#thin();
-    else if (this.#count * ROUGH.length === this.#rough.length) this.#grow();
     const at = this.#count++;
-    const exact = at * (EXACT.length + 1);
-    this.#exact[exact] = sample.atMs;
-    for (const [i, name] of EXACT.entries()) this.#exact[exact + 1 + i] = sample[name];
-    for (const [i, name] of ROUGH.entries()) this.#rough[at * ROUGH.length + i] = sample[name];
+    const exact = this.#exactOf(at);
+    exact[0] = sample.atMs;
+    for (const [i, name] of EXACT.entries()) exact[1 + i] = sample[name];
+    const rough = this.#roughOf(at);
+    for (const [i, name] of ROUGH.entries()) rough[i] = sample[name];
   }
 
   /** Samples between two times, both included. */
@@ -61,10 +62,10 @@ export class StatsHistory {
   }
 
   #read(at: number): Sample {
-    const exact = at * (EXACT.length + 1);
-    const sample = { atMs: this.#exact[exact]! } as Sample;
-    for (const [i, name] of EXACT.entries()) sample[name] = this.#exact[exact + 1 + i]!;
-    for (const [i, name] of ROUGH.entries()) sample[name] = this.#rough[at * ROUGH.length + i]!;
+    const [exact, rough] = [this.#exactOf(at), this.#roughOf(at)];
+    const sample = { atMs: exact[0]! } as Sample;
+    for (const [i, name] of EXACT.entries()) sample[name] = exact[1 + i]!;
+    for (const [i, name] of ROUGH.entries()) sample[name] = rough[i]!;
     return sample;
   }
 
@@ -73,27 +74,24 @@ export class StatsHistory {
     let kept = 0;
     for (let at = 0; at < SAMPLES_MAX; at++) {
       if (at < half && at % 2 === 1) continue;
-      move(this.#exact, at, kept, EXACT.length + 1);
-      move(this.#rough, at, kept, ROUGH.length);
+      this.#exactOf(kept).set(this.#exactOf(at));
+      this.#roughOf(kept).set(this.#roughOf(at));
       kept++;
     }
     this.#count = kept;
   }
 
-  #grow(): void {
-    const [exact, rough] = [this.#exact, this.#rough];
-    this.#exact = new Float64Array(exact.length * 2);
-    this.#exact.set(exact);
-    this.#rough = new Float32Array(rough.length * 2);
-    this.#rough.set(rough);
+  #exactOf(at: number): Float64Array {
+    return new Float64Array(this.#buffer, at * EXACT_BYTES, EXACT.length + 1);
+  }
+
+  #roughOf(at: number): Float32Array {
+    const bytes = ROUGH.length * Float32Array.BYTES_PER_ELEMENT;
+    return new Float32Array(this.#buffer, SAMPLES_MAX * EXACT_BYTES + at * bytes, ROUGH.length);
   }
 }
 
 /** As the API shows it. */
 export function toStats({ atMs, ...used }: Sample, ceilings: Ceilings): Stats {
   return { at: new Date(atMs).toISOString(), ...used, cpuWantedUs: used.cpuUsageUs + used.cpuThrottledUs, ...ceilings };
-}
-
-function move(array: Float64Array | Float32Array, from: number, to: number, width: number): void {
-  array.copyWithin(to * width, from * width, (from + 1) * width);
 }
