@@ -2,10 +2,13 @@
 
 import json
 
-from IPython.core.formatters import BaseFormatter, JSONFormatter
-from traitlets import ObjectName, Unicode
-
 from .channel import plain
+from .startup import import_shell
+
+import_shell()
+
+from IPython.core.formatters import BaseFormatter, JSONFormatter  # noqa: E402
+from traitlets import ObjectName, Unicode  # noqa: E402
 
 TABLE_ROWS = 100_000
 

@@ -8,6 +8,8 @@ import signal
 import sys
 import warnings
 
+from traitlets.config import Config
+
 from . import environment, imports, nested_run
 from .channel import Channel
 from .formatters import install_formatters
@@ -36,7 +38,9 @@ def main(fd):
 
 
 def _make_shell(channel):
-    shell = Shell.instance(colors="NoColor", display_banner=False, history_length=0, history_load_length=0)
+    # A history would be written by a thread, to a file of its own.
+    config = Config({"HistoryManager": {"enabled": False}})
+    shell = Shell.instance(config=config, colors="NoColor")
     shell.connect(channel)
     builtins.input = no_input
     getpass.getpass = no_input

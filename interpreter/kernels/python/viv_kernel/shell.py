@@ -2,7 +2,7 @@
 
 import sys
 
-from .startup import import_shell
+from .startup import import_shell, without_completions
 
 interactiveshell = import_shell()
 
@@ -78,9 +78,9 @@ class Shell(interactiveshell.InteractiveShell):
         traceback = "\n".join(stb) if isinstance(stb, list) else str(stb)
         self.channel.send({"type": "error", "name": etype.__name__, "value": _text_of(evalue), "traceback": traceback})
 
-    def init_history(self):
-        super().init_history()
-        self.history_manager.enabled = False
+    def init_completer(self):
+        with without_completions():
+            super().init_completer()
 
 
 def no_input(prompt="", *_args, **_kwargs):

@@ -1,9 +1,10 @@
 """Imports IPython without what a kernel has no use for.
 
-`import IPython` brings the terminal's line editor and a completion library, half of its start. The terminal is replaced by a
-module that imports the real one when something asks for it; for the completion library IPython has a way to live without it.
+`import IPython` brings the terminal's line editor, and its shell a completion library: half of the start. The terminal is replaced
+by a module that imports the real one when something asks for it; without the completion library IPython lives as well.
 """
 
+import contextlib
 import sys
 import types
 
@@ -30,16 +31,26 @@ _STOOD_IN = ("IPython.terminal", "IPython.terminal.embed")
 
 
 def import_shell():
-    """The module IPython.core.interactiveshell."""
+    """The module IPython.core.interactiveshell. Call it before any other import of IPython."""
+    if "IPython" in sys.modules:
+        return sys.modules["IPython.core.interactiveshell"]
     for name in _STOOD_IN:
         sys.modules[name] = _Terminal(name)
-    sys.modules["jedi"] = None
     try:
         from IPython.core import interactiveshell
     finally:
-        del sys.modules["jedi"]
         restore()
     return interactiveshell
+
+
+@contextlib.contextmanager
+def without_completions():
+    """Within, the completion library can not be imported."""
+    sys.modules["jedi"] = None
+    try:
+        yield
+    finally:
+        del sys.modules["jedi"]
 
 
 def restore():

@@ -6,7 +6,7 @@ import { sendFailure } from '../http/failure.ts';
 import type { E2bContext } from './context.ts';
 import { trafficToken } from './control/sandbox-view.ts';
 import { sendClosedPort, sendTrafficRefused, sendUnreachable } from './error.ts';
-import { INTERPRETER_PORT, InterpreterStarter } from './interpreter/interpreter.ts';
+import { INTERPRETER_PORT, interpretersOf } from './interpreter/interpreter.ts';
 import { sameSecret } from './same-secret.ts';
 import type { SandboxFacts } from './store/sandbox-facts.ts';
 import { awake } from './wake.ts';
@@ -17,7 +17,6 @@ const UNREACHABLE = new Set(['sandbox_dead', 'sandbox_not_found', 'sandbox_pause
 /** Ports of sandboxes that were made over this surface are public unless they were made otherwise; those of native ones need a key or token. */
 export function portDoor(context: E2bContext): Door {
   const { edge, keys, store, log } = context;
-  const interpreters = new InterpreterStarter(edge);
   return {
     admit: async (req, target) => {
       const facts = store.sandboxes.get(target.id);
@@ -31,7 +30,7 @@ export function portDoor(context: E2bContext): Door {
       if (facts.network?.allowPublicTraffic === false) checkTraffic(req.headers[TRAFFIC_HEADER], traffic);
       return { ...asMade(facts, target), secrets: [token, traffic] };
     },
-    open: async ({ id, port }) => port === INTERPRETER_PORT && (await interpreters.start(id)),
+    open: async ({ id, port }) => port === INTERPRETER_PORT && (await interpretersOf(edge).start(id)),
     fail: (req, res, thrown, target) => {
       const { code, message } = VivError.from(thrown);
       if (code === 'port_closed') sendClosedPort(req, res, target.id, target.port);

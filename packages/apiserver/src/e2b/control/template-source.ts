@@ -1,7 +1,7 @@
 import type { Edge } from '@vivarium/edge/edge.ts';
 import { ImageName, type Key, type Limits, VivError } from '@vivarium/protocol';
 import type { E2bContext } from '../context.ts';
-import { startInterpreter } from '../interpreter/interpreter.ts';
+import { interpretersOf } from '../interpreter/interpreter.ts';
 import { imageUser } from './image-user.ts';
 import { findSnapshot } from './snapshots.ts';
 import { builtinImage } from './templates-builtin.ts';
@@ -34,12 +34,19 @@ export function findTemplate(context: E2bContext, name: string, key: Key): Templ
     return { templateID: id, alias, image, user, limits };
   }
   const builtin = builtinImage(edge, name);
-  if (builtin !== undefined) return { templateID: name, alias: name, image: builtin, user: 'user', ...begun(builtin) };
+  if (builtin !== undefined)
+    return { templateID: name, alias: name, image: builtin, user: 'user', ...begun(context, builtin) };
   const own = templateImage(name);
   if (own) return resolveTemplate(context, key, own) ?? notFound(name);
   if (ImageName.safeParse(name).success) {
     const image = edge.images.get(name);
-    return { templateID: name, alias: null, image: image.name, user: imageUser(edge, name), ...begun(image.name) };
+    return {
+      templateID: name,
+      alias: null,
+      image: image.name,
+      user: imageUser(edge, name),
+      ...begun(context, image.name),
+    };
   }
   return notFound(name);
 }
@@ -48,7 +55,17 @@ function notFound(name: string): never {
   throw new VivError('image_not_found', `template '${name.slice(0, 200)}' not found`);
 }
 
-/** What runs in every sandbox of a template that comes with the node. */
-function begun(image: string): Pick<TemplateSource, 'start'> {
-  return image.startsWith(INTERPRETER) ? { start: startInterpreter } : {};
+/**
+ * What runs in every sandbox of a template that comes with the node. Creation does not wait for it: a client that is faster waits at
+ * the port.
+ */
+function begun({ edge, log }: E2bContext, image: string): Pick<TemplateSource, 'start'> {
+  if (!image.startsWith(INTERPRETER)) return {};
+  return {
+    start: async (_edge, sandbox) => {
+      interpretersOf(edge)
+        .start(sandbox)
+        .catch((err: unknown) => log.debug({ err, sandbox }, 'a code interpreter did not start'));
+    },
+  };
 }

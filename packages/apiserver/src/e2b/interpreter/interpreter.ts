@@ -12,26 +12,22 @@ const USER = 'user';
 const LISTENS_WITHIN_MS = 15_000;
 const PAUSE_MAX_MS = 40;
 
-/** Starts the code interpreter of a sandbox whose image has one and returns when its port is open. Throws `port_closed`. */
-export async function startInterpreter(edge: Edge, sandbox: string): Promise<void> {
-  const label = 'code interpreter';
-  await edge.execs.run(sandbox, ExecStart.parse({ argv: ARGV, user: USER, label, keepBytes: 65_536, detach: true }));
-  const deadline = performance.now() + LISTENS_WITHIN_MS;
-  for (let pauseMs = 2; ; pauseMs = Math.min(pauseMs * 2, PAUSE_MAX_MS)) {
-    try {
-      const connection = await edge.ports.connect(sandbox, { port: INTERPRETER_PORT });
-      connection.on('error', () => {});
-      connection.destroy();
-      return;
-    } catch (error) {
-      if (VivError.from(error).code !== 'port_closed' || performance.now() > deadline) throw error;
-    }
-    await sleep(pauseMs);
+/** Those of a node. */
+export function interpretersOf(edge: Edge): Interpreters {
+  let interpreters = nodes.get(edge);
+  if (!interpreters) {
+    interpreters = new Interpreters(edge);
+    nodes.set(edge, interpreters);
   }
+  return interpreters;
 }
+const nodes = new WeakMap<Edge, Interpreters>();
 
-/** Starts code interpreters that do not run although they could: in sandboxes made from a snapshot, or resumed without their memory. */
-export class InterpreterStarter {
+/**
+ * Starts code interpreters: at the creation of a sandbox whose template has one, and where one is missing later, as in sandboxes made
+ * from a snapshot or resumed without their memory. Callers for one sandbox share one start.
+ */
+class Interpreters {
   readonly #edge: Edge;
   readonly #starting = new Map<string, Promise<boolean>>();
 
@@ -39,7 +35,7 @@ export class InterpreterStarter {
     this.#edge = edge;
   }
 
-  /** Whether the interpreter of the sandbox runs now; false where its image has none. Callers at one time share one start. */
+  /** Resolves when its port is open: true, or false where the image has no interpreter. Throws what a command in the sandbox throws. */
   start(sandbox: string): Promise<boolean> {
     const running = this.#starting.get(sandbox);
     if (running) return running;
@@ -54,7 +50,26 @@ export class InterpreterStarter {
     } catch {
       return false;
     }
-    await startInterpreter(this.#edge, sandbox);
+    const label = 'code interpreter';
+    const command = ExecStart.parse({ argv: ARGV, user: USER, label, keepBytes: 65_536, detach: true });
+    await this.#edge.execs.run(sandbox, command);
+    await this.#listens(sandbox);
     return true;
+  }
+
+  /** Throws `port_closed`. */
+  async #listens(sandbox: string): Promise<void> {
+    const deadline = performance.now() + LISTENS_WITHIN_MS;
+    for (let pauseMs = 2; ; pauseMs = Math.min(pauseMs * 2, PAUSE_MAX_MS)) {
+      try {
+        const connection = await this.#edge.ports.connect(sandbox, { port: INTERPRETER_PORT });
+        connection.on('error', () => {});
+        connection.destroy();
+        return;
+      } catch (error) {
+        if (VivError.from(error).code !== 'port_closed' || performance.now() > deadline) throw error;
+      }
+      await sleep(pauseMs);
+    }
   }
 }
