@@ -6,24 +6,33 @@ const O_PATH = 0o10000000;
 
 export type Attributes = { mode: number; uid: number; gid: number };
 
-/** Opens a directory and makes what is missing of it; `made` says whether the last one was. The caller closes it. */
+/** Opens a directory and makes what is missing of it. The caller closes it. */
 export async function makeDirectories(
   root: string,
   names: readonly Buffer[],
   attributes: Attributes,
-): Promise<{ directory: FileHandle; made: boolean }> {
+): Promise<FileHandle> {
   let directory = await openDirectory(root, []);
-  let made = false;
   for (const name of names) {
     const above = directory;
     try {
-      made = await makeDirectory(above, name, attributes);
-      directory = await open(at(above, name), O_PATH | constants.O_DIRECTORY | constants.O_NOFOLLOW);
+      directory = await openOrMake(above, name, attributes);
     } finally {
       await above.close();
     }
   }
-  return { directory, made };
+  return directory;
+}
+
+async function openOrMake(above: FileHandle, name: Buffer, attributes: Attributes): Promise<FileHandle> {
+  const openName = () => open(at(above, name), O_PATH | constants.O_DIRECTORY | constants.O_NOFOLLOW);
+  try {
+    return await openName();
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
+    await makeDirectory(above, name, attributes);
+    return openName();
+  }
 }
 
 /** False when something is there already. */

@@ -1,3 +1,4 @@
+import { constants } from 'node:os';
 import { type ErrorCode, VivError } from '@vivarium/protocol';
 import { pathOf } from './names.ts';
 
@@ -20,12 +21,21 @@ const BY_ERRNO: Record<string, Row> = {
 
 /** A failed call of node:fs as a VivError that names the path; anything else as it is. */
 export function failure(thrown: unknown, names: readonly Buffer[]): unknown {
-  const errno = (thrown as NodeJS.ErrnoException | undefined)?.code;
-  if (thrown instanceof VivError || errno === undefined || !/^E[A-Z0-9]+$/.test(errno)) return thrown;
+  const errno = errnoOf(thrown);
+  if (thrown instanceof VivError || errno === undefined) return thrown;
   const [code, why] = BY_ERRNO[errno] ?? (['file_error', `could not be worked on (${errno})`] as const);
   const path = pathOf(names).toString();
   return new VivError(code, `${path} ${why}`, { details: { path, errno }, cause: thrown });
 }
+
+/** Node has no name for some numbers, EDQUOT among them: their code is "Unknown system error". */
+function errnoOf(thrown: unknown): string | undefined {
+  const { code, errno } = (thrown ?? {}) as NodeJS.ErrnoException;
+  if (code !== undefined && /^E[A-Z0-9]+$/.test(code)) return code;
+  return errno === undefined ? undefined : NAMES.get(-errno);
+}
+
+const NAMES = new Map(Object.entries(constants.errno).map(([name, number]) => [number, name]));
 
 /** Does the work, with failures of the file system told as such of this path. */
 export async function named<T>(names: readonly Buffer[], work: () => Promise<T>): Promise<T> {

@@ -53,7 +53,7 @@ export async function writeFile(
 
 async function openTarget(root: string, above: readonly Buffer[], options: WriteOptions): Promise<FileHandle> {
   if (!options.parents) return openDirectory(root, above);
-  return (await makeDirectories(root, above, { ...options, mode: DIRECTORY_MODE })).directory;
+  return makeDirectories(root, above, { ...options, mode: DIRECTORY_MODE });
 }
 
 /** Told before the body is read. Whoever takes the name meanwhile is found out when the file gets it. */

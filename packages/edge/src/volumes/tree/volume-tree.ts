@@ -2,7 +2,7 @@ import { link, symlink, utimes } from 'node:fs/promises';
 import type { Readable } from 'node:stream';
 import { VivError } from '@vivarium/protocol';
 import { at, itself, openContent, openDirectory, openParent, openPath } from './descent.ts';
-import { type Attributes, makeDirectories, setAttributes } from './directories.ts';
+import { type Attributes, makeDirectories, makeDirectory, setAttributes } from './directories.ts';
 import { entryOf, look, type VolumeEntry } from './entry.ts';
 import { named } from './failure.ts';
 import { namesOf, pathOf } from './names.ts';
@@ -41,7 +41,7 @@ export class VolumeTree {
       }
       await using found = await openParent(this.#place.root, names);
       const entry = await look(found.parent, found.name, found.name);
-      if (!entry) throw Object.assign(new Error('gone'), { code: 'ENOENT' });
+      if (!entry) throw errno('ENOENT');
       return entry;
     });
   }
@@ -87,14 +87,13 @@ export class VolumeTree {
     return named(names, async () => {
       const wanted = attributes(options, DIRECTORY_MODE);
       if (options.parents) await this.#above(names, wanted);
-      else await (await openDirectory(root, names.slice(0, -1))).close();
-      const { directory, made } = await makeDirectories(root, names, wanted).catch((error: NodeJS.ErrnoException) => {
-        // What is in the way is not a name above it: that was there or was made.
-        throw error.code === 'ENOTDIR' ? Object.assign(new Error('no directory'), { code: 'EEXIST' }) : error;
-      });
-      await using here = directory;
-      if (options.exclusive && !made) throw Object.assign(new Error('there'), { code: 'EEXIST' });
-      return entryOf(names.at(-1) ?? Buffer.from('/'), await here.stat({ bigint: true }), null);
+      await using above = await openDirectory(root, names.slice(0, -1));
+      const name = names.at(-1);
+      const made = name !== undefined && (await makeDirectory(above, name, wanted));
+      if (options.exclusive && !made) throw errno('EEXIST');
+      const entry = await this.stat(pathOf(names));
+      if (entry.type !== 'dir') throw errno('EEXIST');
+      return entry;
     });
   }
 
@@ -151,8 +150,13 @@ export class VolumeTree {
 
   async #above(names: readonly Buffer[], owner: Attributes): Promise<void> {
     const above = { ...owner, mode: DIRECTORY_MODE };
-    await (await makeDirectories(this.#place.root, names.slice(0, -1), above)).directory.close();
+    await (await makeDirectories(this.#place.root, names.slice(0, -1), above)).close();
   }
+}
+
+/** What the file system would have said. */
+function errno(code: string): Error {
+  return Object.assign(new Error(code), { code });
 }
 
 function beneath({ base }: Beneath, path: Uint8Array): Buffer[] {
