@@ -162,6 +162,9 @@ export class FakeSandboxes implements SandboxService {
   async fork(id: string, request: ForkRequest, owner: Owner): Promise<Sandbox[]> {
     const parent = this.alive(id);
     const { count, labels = parent.labels, metadata = parent.metadata } = request;
+    const live = [...this.rows.values()].filter(({ id, state }) => state !== 'ended' && this.owner(id) === owner.keyId);
+    if (owner.maxSandboxes !== null && live.length + count > owner.maxSandboxes)
+      throw new VivError('quota_exceeded', `the key may have ${owner.maxSandboxes} sandboxes`);
     return Array.from({ length: count }, () => {
       const copy = { ...parent, id: fakeId(), labels, metadata };
       this.owners.set(copy.id, owner);
