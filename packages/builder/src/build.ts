@@ -196,7 +196,7 @@ class Build {
     const { directories, base } = state;
     const dependencies = [KEY_VERSION, base.layers, directories, planned?.depends ?? null];
     const key = createHash('sha256').update(JSON.stringify(dependencies)).digest('hex');
-    const { base: made, cached } = await this.#workshop.perform({
+    const step = {
       key,
       parent: base,
       directories,
@@ -204,6 +204,11 @@ class Build {
       text: at.text,
       config: state.config,
       fresh: at.program?.fresh ?? false,
+    };
+    const { base: made, cached } = await this.#workshop.perform(step).catch((thrown) => {
+      // A directory that can't be made is the fault of who asked for it, not of the step that needs it first.
+      const isDirectory = VivError.from(thrown).details.directory !== undefined;
+      return this.#located(isDirectory ? state.directoriesFrom! : at, () => Promise.reject(thrown));
     });
     state.base = made;
     state.directories = [];

@@ -98,8 +98,13 @@ export class EdgeWorkshop implements Workshop {
     const { signal } = this.#options;
     const cell = box.requireCell();
     const placing = new Placing(cell, signal);
-    for (const { path, user } of directories)
-      await placing.makeDirectories(Buffer.from(path, 'utf8').toString('latin1'), await idsOf(cell, user ?? '0:0'));
+    for (const { path, user } of directories) {
+      const owner = await idsOf(cell, user ?? '0:0');
+      await placing.makeDirectories(Buffer.from(path, 'utf8').toString('latin1'), owner).catch((thrown) => {
+        const { code, message, details } = VivError.from(thrown);
+        throw new VivError(code, message, { details: { ...details, directory: path }, cause: thrown });
+      });
+    }
     if (action?.type === 'copy') await copyInto(cell, action, signal);
     if (action?.type === 'run') await runIn(box, action, this.#runOptions());
     signal.throwIfAborted();

@@ -8,7 +8,7 @@ import { taggedBuild } from './templates-find.ts';
 import type { StartCommands } from './templates-start.ts';
 
 const HOME = '/home/user';
-const NOTHING: StartCommands = { startCmd: '', readyCmd: '' };
+const NOTHING: StartCommands = { startCmd: '', readyCmd: '', ports: [] };
 
 /** What a build starts from: another template, or an image of this node or of a registry. Throws `build_failed` for the base step. */
 export async function buildOrigin(
@@ -43,14 +43,14 @@ export async function buildOrigin(
 
 function template(context: E2bContext, key: Key, name: string): BuildOrigin & { start: StartCommands } {
   const { image } = source(context, key, name);
-  const { startCmd, readyCmd } = taggedBuild(context, key, name)?.build ?? NOTHING;
+  const { startCmd, readyCmd, ports } = taggedBuild(context, key, name)?.build ?? NOTHING;
   const prepared = image.startsWith('e2b/');
   return {
     image,
     label: `FROM TEMPLATE ${name}`,
     prepared,
     home: prepared ? null : HOME,
-    start: { startCmd, readyCmd },
+    start: { startCmd, readyCmd, ports },
   };
 }
 

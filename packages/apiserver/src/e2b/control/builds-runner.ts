@@ -12,6 +12,7 @@ import { type BuildProgram, buildProgram } from './builds-steps.ts';
 import type { TemplateFiles } from './template-files.ts';
 import { builtinImages } from './templates-builtin.ts';
 import { imageOfBuild } from './templates-find.ts';
+import { listeningPorts } from './templates-ports.ts';
 import { limitsOf } from './templates-resolve.ts';
 import { startTemplate } from './templates-start.ts';
 
@@ -91,8 +92,8 @@ export class TemplateBuilds {
       await this.#build(row, program, key, log, signal, steps.length);
       const commands = { startCmd: start.startCmd ?? '', readyCmd: start.readyCmd ?? '' };
       const inherits = commands.startCmd === '' && commands.readyCmd === '';
-      const made = { ...row, ...(inherits ? origin.start : commands) };
-      await this.#finalize(made, key, log, signal);
+      const begun = { ...row, ...(inherits ? origin.start : commands) };
+      const made = { ...begun, ports: await this.#finalize(begun, key, log, signal) };
       signal.throwIfAborted();
       log.put('info', '', `Build finished, took ${Math.floor((performance.now() - began) / 1000)}s`);
       log.flush();
@@ -143,9 +144,9 @@ export class TemplateBuilds {
     }
   }
 
-  /** Runs the start and ready commands once, as every sandbox of the template will. */
-  async #finalize(row: BuildRow, key: Key, log: BuildLog, signal: AbortSignal): Promise<void> {
-    if (row.startCmd === '' && row.readyCmd === '') return;
+  /** Runs the start and ready commands once, as every sandbox of the template will. Resolves to the ports that are listened on then. */
+  async #finalize(row: BuildRow, key: Key, log: BuildLog, signal: AbortSignal): Promise<number[]> {
+    if (row.startCmd === '' && row.readyCmd === '') return [];
     const edge = ownEdge(this.#context.edge, key);
     const limits = limitsOf(row);
     const create = SandboxCreate.parse({ image: imageOfBuild(row), ttlS: TTL_S, ...(limits && { limits }) });
@@ -156,6 +157,7 @@ export class TemplateBuilds {
         timeoutMs: READY_MS,
         log: (level, message) => log.put(level, 'finalize', message),
       });
+      return await listeningPorts(edge, id);
     } catch (thrown) {
       const { code, message } = VivError.from(thrown);
       throw new VivError(code, message, { details: { step: 'finalize' }, cause: thrown });

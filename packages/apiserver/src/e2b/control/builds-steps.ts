@@ -102,7 +102,8 @@ class Program {
     if (args.length % 2 !== 0) throw this.#failed(`${type} requires both a key and value arguments`);
     const values: [string, string][] = [];
     for (let at = 0; at < args.length; at += 2) {
-      const [name, value] = [args[at]!, args[at + 1]!];
+      // As an environment has it: a name ends at the first "=". Clients that cut quoted values at their blanks rely on it.
+      const [, name = '', value = ''] = /^([^=]*)=([\s\S]*)$/.exec(`${args[at]}=${args[at + 1]}`)!;
       const parsed = Env.safeParse({ [name]: value });
       if (!parsed.success) throw this.#failed(`${type} ${name.slice(0, 100)}: ${parsed.error.issues[0]?.message}`);
       values.push([name, value]);

@@ -59,6 +59,7 @@ export class Templates {
       tags: given.length > 0 ? given : [DEFAULT_TAG],
       startCmd: '',
       readyCmd: '',
+      ports: [],
       reason: null,
       createdAtMs: now,
       updatedAtMs: now,

@@ -17,6 +17,8 @@ export type BuildRow = {
   /** Empty: none. */
   startCmd: string;
   readyCmd: string;
+  /** What listened when it was ready at the end of the build. */
+  ports: number[];
   reason: { message: string; step: string } | null;
   createdAtMs: number;
   updatedAtMs: number;
