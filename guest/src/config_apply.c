@@ -67,7 +67,7 @@ static int set_sysctls(const struct config *config) {
 /* In a user namespace root may write the sysctls of its own namespaces; from here on it may not. */
 static int protect_sysctls(void) {
   const unsigned long flags = MS_BIND | MS_REMOUNT | MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC;
-  if (mount("/proc/sys", "/proc/sys", NULL, MS_BIND, NULL) < 0) return -errno;
+  if (mount("/proc/sys", "/proc/sys", NULL, MS_BIND | MS_REC, NULL) < 0) return -errno;
   return mount(NULL, "/proc/sys", NULL, flags, NULL) < 0 ? -errno : 0;
 }
 

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { chownSync, closeSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, dirname } from 'node:path';
 import { VivError } from '@vivarium/protocol';
@@ -45,12 +46,24 @@ async function build(params: CreateCell): Promise<CreatedCell> {
   mkdirSync(rootfs);
   const userNamespace = openUserNamespace(idBase(slot), ID_COUNT);
   let listener: number | undefined;
+  const boot = randomUUID();
+  const bootId = paths.bootId(runDir, boot);
   try {
     mountRoot({ runDir, layers, userNamespace, scratch: paths.cell(runDir, id), target: rootfs });
     const namespacePath = `/proc/${process.pid}/fd/${userNamespace}`;
     const [init, empty] = [paths.init(runDir), paths.empty(runDir)];
+    writeFileSync(bootId, `${boot}\n`, { mode: 0o444 });
     const resolvConf = network === 'node' ? writeResolvConf(runDir) : undefined;
-    const config = ociConfig({ hostname, userNamespace: namespacePath, rootfs, init, empty, limits, resolvConf });
+    const config = ociConfig({
+      hostname,
+      userNamespace: namespacePath,
+      rootfs,
+      init,
+      empty,
+      bootId,
+      limits,
+      resolvConf,
+    });
     writeFileSync(paths.config(runDir, id), JSON.stringify(config));
     listener = listenUnix(paths.socket(runDir, id), BACKLOG);
     const exit = await runCrun(place.crun, crunArguments(runDir, id), listener, group);
@@ -58,6 +71,7 @@ async function build(params: CreateCell): Promise<CreatedCell> {
   } finally {
     if (listener !== undefined) closeSync(listener);
     closeSync(userNamespace);
+    rmSync(bootId, { force: true });
   }
   const pid = Number(readFileSync(paths.pidFile(runDir, id), 'latin1'));
   const startTime = processStartTime(pid);

@@ -11,7 +11,15 @@ type Config = {
 };
 
 const limits = { cpuWeight: 100, cpus: 1, memoryMiB: 100, pids: 10, diskMiB: 10, nofile: 100, ptys: 3 };
-const OPTIONS = { hostname: 'box', userNamespace: '/proc/7/fd/9', rootfs: '/r', init: '/i', empty: '/e', limits };
+const OPTIONS = {
+  hostname: 'box',
+  userNamespace: '/proc/7/fd/9',
+  rootfs: '/r',
+  init: '/i',
+  empty: '/e',
+  bootId: '/b',
+  limits,
+};
 const config = ociConfig(OPTIONS) as Config;
 
 test('a cell has five namespaces by crun, and joins a user namespace of its own', () => {
@@ -20,11 +28,12 @@ test('a cell has five namespaces by crun, and joins a user namespace of its own'
   assert.equal(config.linux.namespaces.find(({ type }) => type === 'user')!.path, '/proc/7/fd/9');
 });
 
-test('no sysfs, no control groups and nothing of the host are mounted but one file and an empty directory, read-only', () => {
+test('no sysfs, no control groups and nothing of the host are mounted but two files and an empty directory, read-only', () => {
   assert.ok(config.mounts.every(({ type }) => !['sysfs', 'cgroup', 'cgroup2'].includes(type)));
   const binds = config.mounts.filter(({ type }) => type === 'bind');
   for (const { destination, source, options } of binds) {
-    assert.equal(source, destination === '/dev/viv-init' ? '/i' : '/e');
+    const files: Record<string, string> = { '/dev/viv-init': '/i', '/proc/sys/kernel/random/boot_id': '/b' };
+    assert.equal(source, files[destination] ?? '/e');
     assert.ok(source === '/i' || destination.startsWith('/proc/'));
     assert.ok(options.includes('ro'));
   }

@@ -30,6 +30,8 @@ export type OciOptions = {
   init: string;
   /** An empty directory. */
   empty: string;
+  /** A file with an id of this boot of the cell. */
+  bootId: string;
   limits: Limits;
   /** Present: the cell is in the network namespace of the node, with this file as its /etc/resolv.conf. */
   resolvConf?: string | undefined;
@@ -43,7 +45,16 @@ export type OciOptions = {
  * Never set a `sysctl` here: crun would write it through our own /proc, where each network namespace leaves entries of
  * the same names under one parent, and every later lookup there walks through all of them.
  */
-export function ociConfig({ hostname, userNamespace, rootfs, init, empty, limits, resolvConf }: OciOptions): object {
+export function ociConfig({
+  hostname,
+  userNamespace,
+  rootfs,
+  init,
+  empty,
+  bootId,
+  limits,
+  resolvConf,
+}: OciOptions): object {
   const capabilities = [...new Set([...KEPT_CAPABILITIES, ...NAMESPACED_CAPABILITIES])];
   return {
     ociVersion: '1.0.0',
@@ -82,6 +93,7 @@ export function ociConfig({ hostname, userNamespace, rootfs, init, empty, limits
       },
       { destination: '/dev/mqueue', type: 'mqueue', source: 'mqueue', options: ['nosuid', 'noexec', 'nodev'] },
       { destination: INIT_INSIDE, type: 'bind', source: init, options: ['bind', 'ro', 'nosuid', 'nodev'] },
+      bindReadOnly('/proc/sys/kernel/random/boot_id', bootId),
       ...(resolvConf === undefined ? [] : [bindReadOnly('/etc/resolv.conf', resolvConf)]),
       ...maskedDirectories().map((destination) => bindReadOnly(destination, empty)),
     ],

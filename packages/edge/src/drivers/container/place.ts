@@ -61,6 +61,8 @@ export const paths = {
   /** Where idmapped copies of the layers stand for the instant in which the overlay takes them over. */
   lower: (runDir: string, index: number) => `${runDir}/t/lower/${index}`,
   lowers: (runDir: string) => `${runDir}/t/lower`,
+  /** What a cell shows as /proc/sys/kernel/random/boot_id, while it starts. Its mounts tell the name, so that is of the boot too. */
+  bootId: (runDir: string, boot: string) => `${runDir}/t/r/boot-${boot}`,
   /** crun, bound read-only: elsewhere it makes such a binding itself each time and starts over from it (1.6 ms of CPU). */
   crun: (runDir: string) => `${runDir}/t/crun-binary`,
   /** An empty directory, which masks those of /proc in all cells. */
