@@ -45,7 +45,7 @@ test('what can not be meant is an InvalidArgumentError', async () => {
   await assert.rejects(sandbox.files.list('/etc', { depth: 0 }), InvalidArgumentError);
   await assert.rejects(sandbox.files.makeDir('/etc/passwd'), InvalidArgumentError);
   await assert.rejects(sandbox.commands.run('true', { cwd: '/not/there' }), InvalidArgumentError);
-  await assert.rejects(sandbox.fork({ count: 0 }), InvalidArgumentError);
+  await assert.rejects(sandbox.fork({ count: 0 }), /400: count is 0/);
 });
 
 test('a wrong key and a wrong token are AuthenticationErrors', async () => {
