@@ -4,6 +4,7 @@ import { e2bStatus } from '../error.ts';
 import { type ControlCall, type ControlRoute, route } from './control-call.ts';
 import { running } from './live.ts';
 import { accessView, factsOf } from './sandbox-view.ts';
+import { startAgain } from './start-again.ts';
 
 const FORK_TIMEOUT_S = 300;
 
@@ -20,17 +21,15 @@ type ForkResult = { sandbox: object } | { error: { code: number; message: string
 /** All at once; when that many can't be had, as many as can: each has its own result. */
 async function fork(call: ControlCall, count: number, ttlS: number): Promise<ForkResult[]> {
   const parent = running(call.edge, call.params.sandboxID!);
-  const results: ForkResult[] = [];
   try {
-    for (const one of await forks(call, parent, count, ttlS)) results.push({ sandbox: one });
-    return results;
+    return await forks(call, parent, count, ttlS);
   } catch (error) {
     if (count === 1 || !FULL.has(VivError.from(error).code)) return Array.from({ length: count }, () => failure(error));
   }
+  const results: ForkResult[] = [];
   while (results.length < count) {
     try {
-      const [one] = await forks(call, parent, 1, ttlS);
-      results.push({ sandbox: one! });
+      results.push(...(await forks(call, parent, 1, ttlS)));
     } catch (error) {
       while (results.length < count) results.push(failure(error));
     }
@@ -41,11 +40,23 @@ async function fork(call: ControlCall, count: number, ttlS: number): Promise<For
 /** Fewer may fit. */
 const FULL = new Set(['quota_exceeded', 'node_full', 'node_disk_full', 'too_many_requests']);
 
-async function forks({ context, edge, owner }: ControlCall, parent: Sandbox, count: number, ttlS: number) {
+async function forks(call: ControlCall, parent: Sandbox, count: number, ttlS: number): Promise<ForkResult[]> {
+  const { context, edge, owner } = call;
   const made = await edge.sandboxes.fork(parent.id, { count, ttlS }, owner);
   const facts = factsOf(context, parent);
   for (const { id } of made) context.store.sandboxes.put(id, facts);
-  return made.map((one) => accessView(context, one));
+  return Promise.all(made.map((one) => started(call, one, facts.templateID)));
+}
+
+/** Its processes are new ones: what the template starts is started in it too. */
+async function started(call: ControlCall, sandbox: Sandbox, templateID: string): Promise<ForkResult> {
+  try {
+    await startAgain(call, templateID, sandbox.id);
+    return { sandbox: accessView(call.context, sandbox) };
+  } catch (error) {
+    await call.edge.sandboxes.kill(sandbox.id);
+    return failure(error);
+  }
 }
 
 function failure(thrown: unknown): ForkResult {

@@ -1,10 +1,12 @@
 import type { Edge } from '@vivarium/edge/edge.ts';
 import { type Sandbox, VivError } from '@vivarium/protocol';
 import { E2bConnect, E2bPause, E2bRefresh, E2bResume, E2bTimeout } from '@vivarium/protocol/e2b/control.ts';
+import type { z } from 'zod';
 import { type Answer, withStatus } from '../../http/answer.ts';
 import { type ControlCall, type ControlRoute, route } from './control-call.ts';
 import { live, running } from './live.ts';
-import { accessView } from './sandbox-view.ts';
+import { accessView, factsOf } from './sandbox-view.ts';
+import { startAgain } from './start-again.ts';
 
 const CONNECT_TIMEOUT_S = 300;
 /** What a resume and a refresh of old clients give at least. */
@@ -48,22 +50,21 @@ export const lifecycleRoutes: ControlRoute[] = [
   route('POST /sandboxes/{sandboxID}/resume', {
     status: 201,
     body: E2bResume,
-    run: async ({ context, edge, params, body }) => {
-      const { id, state } = live(edge, params.sandboxID!);
+    run: async (call) => {
+      const { id, state } = live(call.edge, call.params.sandboxID!);
       if (state === 'running') throw new VivError('state_conflict', `sandbox ${id} is running already`);
-      await edge.sandboxes.resume(id);
-      const { autoPause } = body;
-      const ttlS = Math.max(1, body.timeout ?? OLD_TIMEOUT_S);
+      const { autoPause, timeout } = call.body;
       const onTimeout = autoPause === undefined || autoPause === null ? undefined : autoPause ? 'pause' : 'kill';
-      return accessView(context, edge.sandboxes.update(id, { ttlS, ...(onTimeout && { onTimeout }) }));
+      const resumed = await resume(call, id, Math.max(1, timeout ?? OLD_TIMEOUT_S), onTimeout);
+      return accessView(call.context, resumed);
     },
   }),
 ];
 
+type ConnectCall = ControlCall<z.output<typeof E2bConnect>>;
+
 /** Resumes what is paused, and only ever extends the time of what runs. */
-async function connect(
-  call: ControlCall<{ timeout?: number | null | undefined; memory?: boolean | null | undefined }>,
-) {
+async function connect(call: ConnectCall) {
   const { context, edge, params, body } = call;
   const timeoutS = body.timeout ?? CONNECT_TIMEOUT_S;
   const sandbox = await settled(edge, live(edge, params.sandboxID!));
@@ -71,14 +72,27 @@ async function connect(
   return resumed(call, sandbox, timeoutS);
 }
 
-async function resumed(
-  { context, edge, body }: ControlCall<{ memory?: boolean | null | undefined }>,
-  sandbox: Sandbox,
-  timeoutS: number,
-): Promise<Answer> {
+async function resumed(call: ConnectCall, sandbox: Sandbox, timeoutS: number): Promise<Answer> {
+  const { context, edge, body } = call;
   if (body.memory === false && !sandbox.cold) await edge.sandboxes.pause(sandbox.id, { memory: false });
-  await edge.sandboxes.resume(sandbox.id);
-  return withStatus(201, accessView(context, edge.sandboxes.update(sandbox.id, { ttlS: Math.max(1, timeoutS) })));
+  const resumed = await resume(call, sandbox.id, Math.max(1, timeoutS));
+  return withStatus(201, accessView(context, resumed));
+}
+
+/** One that was paused without memory has no processes: what its template starts is started again. */
+async function resume(call: ControlCall, id: string, ttlS: number, onTimeout?: 'pause' | 'kill'): Promise<Sandbox> {
+  const { context, edge } = call;
+  const { cold } = edge.sandboxes.get(id);
+  await edge.sandboxes.resume(id);
+  const sandbox = edge.sandboxes.update(id, { ttlS, ...(onTimeout && { onTimeout }) });
+  if (!cold) return sandbox;
+  try {
+    await startAgain(call, factsOf(context, sandbox).templateID, id);
+  } catch (err) {
+    // The client gets to its files all the same.
+    context.log.warn({ err, sandbox: id }, 'what the template starts did not start after a resume');
+  }
+  return sandbox;
 }
 
 /** After a transition that is under way. Throws `sandbox_not_found` when it ended by it. */

@@ -2,6 +2,7 @@ import type { Edge } from '@vivarium/edge/edge.ts';
 import { ImageName, type Key, type Limits, VivError } from '@vivarium/protocol';
 import type { E2bContext } from '../context.ts';
 import { interpretersOf } from '../interpreter/interpreter.ts';
+import type { SnapshotRow } from '../store/snapshot-table.ts';
 import { imageUser } from './image-user.ts';
 import { findSnapshot } from './snapshots.ts';
 import { builtinImage } from './templates-builtin.ts';
@@ -29,10 +30,7 @@ export function findTemplate(context: E2bContext, name: string, key: Key): Templ
   const template = resolveTemplate(context, key, name);
   if (template) return template;
   const snapshot = findSnapshot(context, key, name);
-  if (snapshot) {
-    const { id, name: alias, image, user, limits } = snapshot;
-    return { templateID: id, alias, image, user, limits };
-  }
+  if (snapshot) return { ...begunIn(context, snapshot.template, key), ...snapshotSource(snapshot) };
   const builtin = builtinImage(edge, name);
   if (builtin !== undefined)
     return { templateID: name, alias: name, image: builtin, user: 'user', ...begun(context, builtin) };
@@ -49,6 +47,20 @@ export function findTemplate(context: E2bContext, name: string, key: Key): Templ
     };
   }
   return notFound(name);
+}
+
+function snapshotSource({ id, name: alias, image, user, limits }: SnapshotRow): TemplateSource {
+  return { templateID: id, alias, image, user, limits };
+}
+
+/** A snapshot has the files of its sandbox and none of its processes: what that one's template starts is started in its own too. */
+function begunIn(context: E2bContext, template: string, key: Key): Pick<TemplateSource, 'start'> {
+  try {
+    const { start } = findTemplate(context, template, key);
+    return start ? { start } : {};
+  } catch {
+    return {};
+  }
 }
 
 function notFound(name: string): never {
