@@ -119,3 +119,34 @@ test('over one connection nothing of another key is found or told', async () => 
   assert.equal((event.sandbox as { id: string }).id, t.a.id, 'the first event told is of its own sandbox');
   await client[Symbol.asyncDispose]();
 });
+
+test('volumes of another key are not there: not to look at, to remove, to open or to mount', async () => {
+  await using t = await tenants();
+  const { id } = (await t.b.call('POST', '/v1/volumes', { name: 'data' })).json;
+  const code = async (method: string, path: string, body?: unknown) =>
+    (await t.a.call(method, path, body)).json?.error?.code;
+  for (const name of ['data', id]) {
+    assert.equal(await code('GET', `/v1/volumes/${name}`), 'volume_not_found');
+    assert.equal(await code('DELETE', `/v1/volumes/${name}`), 'volume_not_found');
+    assert.equal(await code('GET', `/v1/volumes/${name}/files/list?path=/`), 'volume_not_found');
+    assert.equal(await code('PUT', `/v1/volumes/${name}/files/content?path=/x`, 'x'), 'volume_not_found');
+    const volumes = [{ name, path: '/x' }];
+    assert.equal(await code('POST', '/v1/sandboxes', { image: 'base/debian@12', volumes }), 'volume_not_found');
+  }
+  assert.deepEqual((await t.a.call('GET', '/v1/volumes')).json.items, []);
+  assert.equal((await t.api.call('GET', '/v1/volumes')).json.items.length, 1, 'an admin sees all');
+  assert.equal((await t.api.call('GET', `/v1/volumes/${id}`)).status, 200);
+  assert.equal((await t.api.call('GET', '/v1/volumes/data')).status, 404, 'by name only its own');
+});
+
+test('every method of volumes and their files is closed to a key that did not make them', async () => {
+  const edge = new FakeEdge();
+  const { id } = await edge.volumes.create({ name: 'data', sizeMiB: 1 }, { keyId: 'b', maxSandboxes: null });
+  const view = ownEdge(edge, key('a')).volumes;
+  const files = view.files as unknown as Record<string, (id: string) => unknown>;
+  for (const method of methods(edge.volumes.files).filter((name) => name !== 'constructor'))
+    assert.throws(() => files[method]!(id), { code: 'volume_not_found' }, method);
+  assert.throws(() => view.token(id), { code: 'volume_not_found' });
+  assert.throws(() => view.owner(id), { code: 'volume_not_found' });
+  await assert.rejects(view.remove(id), { code: 'volume_not_found' });
+});

@@ -6,7 +6,7 @@ import { entryView, joinPath } from '../files/entry-view.ts';
 import { unarchive } from '../files/unarchive.ts';
 import type { EdgeContext } from '../lifecycle/context.ts';
 import { Gate } from '../lifecycle/gate.ts';
-import { requireVolume } from './find.ts';
+import { requireDisk, requireVolume } from './find.ts';
 import type { VolumeEntry as TreeEntry } from './tree/entry.ts';
 import { namesOf, pathOf } from './tree/names.ts';
 import { VolumeTree } from './tree/volume-tree.ts';
@@ -140,6 +140,7 @@ export class VolumeFiles implements VolumeFileService {
   /** Waits for a place among the calls of the volume's key. */
   async #enter(volume: string): Promise<{ tree: VolumeTree; leave: () => void }> {
     const { keyId, id } = requireVolume(this.#context, volume);
+    const disk = requireDisk(this.#context);
     const gate = this.#gates.get(keyId) ?? new Gate('calls to files of volumes', AT_ONCE, WAITING);
     this.#gates.set(keyId, gate);
     const { promise: entered, resolve: enter } = Promise.withResolvers<void>();
@@ -149,10 +150,9 @@ export class VolumeFiles implements VolumeFileService {
       return left;
     });
     await Promise.race([entered, running]);
-    const { volumeDisk } = this.#context;
     try {
       requireVolume(this.#context, volume);
-      return { tree: new VolumeTree({ root: volumeDisk.directory(id), staging: volumeDisk.staging(id) }), leave };
+      return { tree: new VolumeTree({ root: disk.directory(id), staging: disk.staging(id) }), leave };
     } catch (error) {
       leave();
       throw error;

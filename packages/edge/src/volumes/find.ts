@@ -1,6 +1,7 @@
 import { VivError } from '@vivarium/protocol';
 import type { EdgeContext } from '../lifecycle/context.ts';
 import type { VolumeRow } from '../registry/volume-table.ts';
+import type { VolumeDisk } from './volume-disk.ts';
 
 /** A volume that is there. Throws `volume_not_found`. */
 export function requireVolume(context: EdgeContext, id: string): VolumeRow {
@@ -17,6 +18,12 @@ export function findVolume(context: EdgeContext, nameOrId: string, keyId: string
   const { volumes } = context.registry;
   const named = volumes.all().find((row) => row.name === nameOrId && row.keyId === keyId && row.state === 'ready');
   return named ?? requireVolume(context, nameOrId);
+}
+
+/** Throws `unsupported` when the node can't reach the files of its volumes. */
+export function requireDisk({ volumeDisk }: EdgeContext): VolumeDisk {
+  if (volumeDisk.trouble === null) return volumeDisk;
+  throw new VivError('unsupported', `this node can have no volumes now: ${volumeDisk.trouble}`);
 }
 
 /** Live sandboxes that have it, also paused ones. */

@@ -2,7 +2,7 @@ import { type MountedVolume, type SandboxCreate, VivError } from '@vivarium/prot
 import type { CellVolume } from '../drivers/driver.ts';
 import type { EdgeContext } from '../lifecycle/context.ts';
 import type { SandboxRow } from '../registry/sandbox-row.ts';
-import { findVolume, requireVolume } from './find.ts';
+import { findVolume, requireDisk, requireVolume } from './find.ts';
 
 const MIB = 1_048_576;
 /** Close to its limit a volume takes no more blocks: metadata has a share. */
@@ -31,7 +31,7 @@ export function volumesOf(context: EdgeContext, request: SandboxCreate, keyId: s
 export function cellVolumes(context: EdgeContext, { volumes = [] }: SandboxRow): CellVolume[] {
   return volumes.map(({ id, path, readOnly }) => {
     requireVolume(context, id);
-    return { directory: context.volumeDisk.directory(id), at: path, readOnly };
+    return { directory: requireDisk(context).directory(id), at: path, readOnly };
   });
 }
 

@@ -4,7 +4,7 @@ import type { Owner, PageOf, PageRequest, VolumeService } from '../edge.ts';
 import type { EdgeContext } from '../lifecycle/context.ts';
 import type { VolumeRow } from '../registry/volume-table.ts';
 import { VolumeFiles } from './files.ts';
-import { findVolume, mountedIn, requireVolume } from './find.ts';
+import { findVolume, mountedIn, requireDisk, requireVolume } from './find.ts';
 import { reconcile } from './reconcile.ts';
 
 const MIB = 1_048_576;
@@ -70,6 +70,7 @@ export class Volumes implements VolumeService {
   async remove(id: string): Promise<void> {
     const { registry } = this.#context;
     const row = requireVolume(this.#context, id);
+    requireDisk(this.#context);
     const sandboxes = mountedIn(this.#context, id);
     if (sandboxes.length > 0)
       throw new VivError(
@@ -97,11 +98,9 @@ export class Volumes implements VolumeService {
   }
 
   #checkRoom(): void {
-    const { volumeDisk, limits, draining } = this.#context;
+    const { limits, draining } = this.#context;
     if (draining) throw new VivError('shutting_down', 'the node is stopping and takes no new volumes');
-    if (volumeDisk.trouble !== null)
-      throw new VivError('unsupported', `this node can have no volumes: ${volumeDisk.trouble}`);
-    const freeBytes = volumeDisk.roomBytes();
+    const freeBytes = requireDisk(this.#context).roomBytes();
     if (freeBytes < limits.minFreeDiskBytes)
       throw new VivError(
         'node_disk_full',
