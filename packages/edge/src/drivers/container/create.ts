@@ -46,13 +46,11 @@ async function build(params: CreateCell): Promise<CreatedCell> {
   mkdirSync(rootfs);
   const userNamespace = openUserNamespace(idBase(slot), ID_COUNT);
   let listener: number | undefined;
-  const boot = randomUUID();
-  const bootId = paths.bootId(runDir, boot);
   try {
     mountRoot({ runDir, layers, userNamespace, scratch: paths.cell(runDir, id), target: rootfs });
     const namespacePath = `/proc/${process.pid}/fd/${userNamespace}`;
-    const [init, empty] = [paths.init(runDir), paths.empty(runDir)];
-    writeFileSync(bootId, `${boot}\n`, { mode: 0o444 });
+    const [init, empty, bootId] = [paths.init(runDir), paths.empty(runDir), paths.bootId(runDir, id)];
+    writeFileSync(bootId, `${randomUUID()}\n`, { mode: 0o444 });
     const resolvConf = network === 'node' ? writeResolvConf(runDir) : undefined;
     const config = ociConfig({
       hostname,
@@ -71,7 +69,6 @@ async function build(params: CreateCell): Promise<CreatedCell> {
   } finally {
     if (listener !== undefined) closeSync(listener);
     closeSync(userNamespace);
-    rmSync(bootId, { force: true });
   }
   const pid = Number(readFileSync(paths.pidFile(runDir, id), 'latin1'));
   const startTime = processStartTime(pid);

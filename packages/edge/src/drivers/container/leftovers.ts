@@ -1,4 +1,4 @@
-import { rmdirSync, rmSync, unlinkSync } from 'node:fs';
+import { renameSync, rmdirSync, rmSync, unlinkSync } from 'node:fs';
 import { umount } from '../../native/mount.ts';
 import { paths } from './place.ts';
 
@@ -10,6 +10,8 @@ export function tidyAfterStart(runDir: string, id: string): void {
   const root = paths.root(runDir, id);
   umount(root);
   ignoreMissing(() => rmdirSync(root));
+  ignoreMissing(() => renameSync(paths.bootId(runDir, id), paths.booted(runDir)));
+  ignoreMissing(() => unlinkSync(paths.booted(runDir)));
   for (const path of [paths.config, paths.log, paths.pidFile]) ignoreMissing(() => unlinkSync(path(runDir, id)));
   removeState(paths.crunCell(runDir, id));
 }

@@ -61,8 +61,10 @@ export const paths = {
   /** Where idmapped copies of the layers stand for the instant in which the overlay takes them over. */
   lower: (runDir: string, index: number) => `${runDir}/t/lower/${index}`,
   lowers: (runDir: string) => `${runDir}/t/lower`,
-  /** What a cell shows as /proc/sys/kernel/random/boot_id, while it starts. Its mounts tell the name, so that is of the boot too. */
-  bootId: (runDir: string, boot: string) => `${runDir}/t/r/boot-${boot}`,
+  /** What a cell shows as /proc/sys/kernel/random/boot_id, while it starts. */
+  bootId: (runDir: string, id: string) => `${paths.root(runDir, id)}.boot-id`,
+  /** That file's last name: the mounts of the cell tell it. */
+  booted: (runDir: string) => `${runDir}/t/r/boot-id`,
   /** crun, bound read-only: elsewhere it makes such a binding itself each time and starts over from it (1.6 ms of CPU). */
   crun: (runDir: string) => `${runDir}/t/crun-binary`,
   /** An empty directory, which masks those of /proc in all cells. */
