@@ -167,8 +167,8 @@ export class Cell extends CellFiles {
   }
 
   /** Drops the connection; the guest and its processes live on. onLost is not called, nor any handler. */
-  close(): void {
-    this.session.close();
+  close(error?: VivError): void {
+    this.session.close(error);
   }
 
   async #connect(target: Endpoint, what: string, signal: AbortSignal | undefined): Promise<Duplex> {

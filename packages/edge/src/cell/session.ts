@@ -75,9 +75,9 @@ export class Session implements Link, ConnectionOwner {
     if (this.#over) throw this.#over;
   }
 
-  /** Ends the connection for good; the guest lives on. */
-  close(): void {
-    this.#finish(new VivError('connection_lost', 'the connection to the sandbox was closed'));
+  /** Ends the connection for good; the guest lives on. What is under way fails with the error. */
+  close(error = new VivError('connection_lost', 'the connection to the sandbox was closed')): void {
+    this.#finish(error);
   }
 
   /** null when requests can be sent now; else resolves when they can. Rejects `sandbox_lost`, `request_timeout`. */

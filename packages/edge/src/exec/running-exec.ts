@@ -259,9 +259,9 @@ export class RunningExec {
     this.#resolveEnded();
   }
 
-  /** A command that never ran has nothing to release; in a sandbox that is going away everything goes with it. */
+  /** A command that never ran has nothing to release; with a cell that is going away everything goes. */
   #release(): void {
-    if (this.box.row.state === 'ending') return;
+    if (this.box.row.state === 'ending' || this.box.row.cold) return;
     if (this.#ending && this.#ending.kind !== 'failed') this.process?.release();
     this.group
       ?.release()

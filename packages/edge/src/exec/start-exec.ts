@@ -1,3 +1,4 @@
+import { isFinal } from '@vivarium/core';
 import { type ExecStart, type JournalRecord, VivError } from '@vivarium/protocol';
 import type { SpawnRequest } from '../cell/cell-process.ts';
 import { STAGE } from '../cell/failure.ts';
@@ -47,21 +48,22 @@ export function startExec(box: Box, start: ExecStart, stream: boolean, idempoten
 }
 
 async function bringUp(exec: RunningExec, spawn: () => Promise<RunningExec['process']>): Promise<void> {
-  const { box } = exec;
+  // By the time it is placed the sandbox may have another cell.
+  const handle = exec.box.handle!;
   try {
     exec.process = await spawn();
-    exec.group = await box.handle!.placeCommand(exec.id, exec.process!.pid);
+    exec.group = await handle.placeCommand(exec.id, exec.process!.pid);
   } catch (thrown) {
-    throw refuse(exec, namingCause(exec, VivError.from(thrown)));
+    return refuse(exec, namingCause(exec, VivError.from(thrown)));
   }
-  if (exec.endRecord) throw deadError(box.row);
+  if (exec.endRecord) return endedEarly(exec);
   try {
     await exec.process!.start();
   } catch (thrown) {
     const error = VivError.from(thrown);
     // execve failed: the exec has ended with 126 or 127, which onFail wrote down.
     if (error.details.stage === STAGE.EXEC) return exec.recorded;
-    throw refuse(exec, namingCause(exec, error));
+    return refuse(exec, namingCause(exec, error));
   }
   exec.began();
   feedStdin(exec);
@@ -83,13 +85,18 @@ function namingCause({ asked }: RunningExec, error: VivError): VivError {
 }
 
 /** Takes back a command that could not be started, and gives its idempotency key free: nothing of it ran. */
-function refuse(exec: RunningExec, error: VivError): VivError {
+function refuse(exec: RunningExec, error: VivError): void {
   const { box } = exec;
-  if (exec.endRecord) return box.row.state === 'running' ? error : deadError(box.row);
+  if (exec.endRecord) return endedEarly(exec);
   exec.process?.cancel();
   if (exec.asked.idempotencyKey) box.execKeys?.delete(exec.asked.idempotencyKey);
   exec.failedToStart(error);
-  return error;
+  throw error;
+}
+
+/** It was ended while it was being started. Its record says how, unless the sandbox is gone with it. */
+function endedEarly({ box: { row } }: RunningExec): void {
+  if (row.state === 'ending' || isFinal(row.state)) throw deadError(row);
 }
 
 function writeDown(

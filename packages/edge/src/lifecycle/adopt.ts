@@ -1,4 +1,5 @@
 import { VivError } from '@vivarium/protocol';
+import type { Driver } from '../drivers/driver.ts';
 import { replayExecs } from '../exec/resume-execs.ts';
 import { Journal } from '../journal/journal.ts';
 import type { SandboxRow } from '../registry/sandbox-row.ts';
@@ -25,13 +26,19 @@ export async function adoptAll(context: EdgeContext): Promise<{ adopted: number;
     }
   };
   await Promise.all(Array.from({ length: ADOPT_AT_ONCE }, worker));
-  const known = new Set(context.boxes.keys());
-  for (const driver of context.drivers.values()) {
-    const swept = await driver.sweep(known);
-    if (swept.length > 0)
-      context.log.info({ kind: driver.kind, swept: swept.length }, 'leftovers of dead sandboxes were removed');
-  }
+  for (const driver of context.drivers.values()) await sweepLeftovers(context, driver);
   return counts;
+}
+
+/** What can't be removed now is tried again at the next start: it must not keep the node from serving. */
+async function sweepLeftovers({ boxes, log }: EdgeContext, driver: Driver): Promise<void> {
+  const { kind } = driver;
+  try {
+    const swept = await driver.sweep(new Set(boxes.keys()));
+    if (swept.length > 0) log.info({ kind, swept: swept.length }, 'leftovers of dead sandboxes were removed');
+  } catch (err) {
+    log.error({ err, kind }, 'leftovers of a dead sandbox could not be removed');
+  }
 }
 
 async function adoptOne(context: EdgeContext, row: SandboxRow): Promise<boolean> {

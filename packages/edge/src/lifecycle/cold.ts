@@ -1,3 +1,4 @@
+import { VivError } from '@vivarium/protocol';
 import type { Box } from './box.ts';
 import { cellSpec } from './cell-spec.ts';
 import { openBoxCell, watchEnd } from './connect.ts';
@@ -21,7 +22,7 @@ export async function coolBox(box: Box): Promise<void> {
   if (ran) await endExecs(box);
   if (!isCooling(box)) return;
   abandonExecs(box);
-  stopCell(box);
+  stopCell(box, new VivError('sandbox_paused', `sandbox ${box.id} was paused without its memory`));
   await box.handle!.stop();
   if (isCooling(box)) box.step('paused');
 }

@@ -35,10 +35,10 @@ export function closeBox(box: Box, state: 'ended' | 'failed'): void {
   pruneEnded(context);
 }
 
-/** Drops our end of the stream and whatever used it. */
-export function stopCell(box: Box): void {
+/** Drops our end of the stream and whatever used it; what is under way fails with the error. */
+export function stopCell(box: Box, error?: VivError): void {
   for (const stop of box.onEnd.splice(0)) stop();
-  box.cell?.close();
+  box.cell?.close(error);
   box.cell = null;
 }
 

@@ -17,15 +17,20 @@ export function resumeOnce(box: Box): Promise<void> {
   return box.waking;
 }
 
+/** One that is paused again as soon as it runs is resumed no more often for one call. */
+const TRIES_MAX = 3;
+
 /**
  * Resolves when the sandbox runs: at once, or after it has been resumed, once for all that wait. Throws what is in the way, as
  * `requireCell` does: `sandbox_paused` when it is paused and has no `autoResume`, `sandbox_dead`, `state_conflict`.
  */
 export async function wakeBox(box: Box): Promise<void> {
-  const { state, autoResume } = box.row;
-  const asleep = state === 'pausing' || state === 'paused';
-  if ((asleep && autoResume) || state === 'resuming') await resumeOnce(box);
+  for (let tries = 0; tries < TRIES_MAX && isWaking(box); tries++) await resumeOnce(box);
   box.requireCell();
+}
+
+function isWaking({ row: { state, autoResume } }: Box): boolean {
+  return state === 'resuming' || (autoResume === true && (state === 'pausing' || state === 'paused'));
 }
 
 async function resume(box: Box): Promise<void> {

@@ -170,6 +170,11 @@ export function listTree(dir: string): number[] {
   return [...listProcs(dir), ...subdirectories(dir).flatMap(listTree)];
 }
 
+/** The groups below one, those of commands. */
+export function listGroups(dir: string): string[] {
+  return subdirectories(dir).flatMap((child) => [child, ...listGroups(child)]);
+}
+
 /** rmdir of a tree of control groups. True when it is gone. */
 export function removeTree(dir: string): boolean {
   try {

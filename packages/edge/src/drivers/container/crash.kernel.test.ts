@@ -4,6 +4,9 @@ import { join } from 'node:path';
 import { after, afterEach, before, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { VivError } from '@vivarium/protocol';
+import { CellGroup } from '../../limits/cell-group.ts';
+import { commandDir } from '../../limits/command-group.ts';
+import { setFrozen } from '../../limits/freezer.ts';
 import { basesOf } from '../../limits/hierarchy.ts';
 import { startSpawner } from '../../spawner/client.ts';
 import { openShell } from '../contract-shell.ts';
@@ -78,6 +81,19 @@ if (inMountNamespace(import.meta.filename)) {
       await cell.pause();
       shell.close();
       await cell.destroy();
+    });
+
+    test('a cell is destroyed, and stopped, also when a command of it was left frozen', async () => {
+      for (const end of ['destroy', 'stop'] as const) {
+        const cell = await node.driver.start(spec());
+        const shell = await openShell(cell);
+        const { execId } = await shell.spawn('sleep 1000');
+        const group = new CellGroup(node.driver.place.hierarchy, cell.record.id);
+        setFrozen(commandDir(group, execId), group.version, true);
+        shell.close();
+        await cell[end]();
+        if (end === 'stop') await cell.destroy();
+      }
     });
 
     test('what crun says is in the error, and nothing of the cell is left', async () => {

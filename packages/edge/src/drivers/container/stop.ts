@@ -1,7 +1,8 @@
 import { existsSync, unlinkSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { VivError } from '@vivarium/protocol';
-import { CellGroup, write } from '../../limits/cell-group.ts';
+import { CellGroup, listGroups } from '../../limits/cell-group.ts';
+import { setFrozen } from '../../limits/freezer.ts';
 import { kill } from '../../native/process.ts';
 import { tidyAfterStart } from './leftovers.ts';
 import { type DestroyCell, paths } from './place.ts';
@@ -21,9 +22,12 @@ export async function stopCell({ place, id }: DestroyCell): Promise<void> {
   if (existsSync(paths.root(runDir, id)) || existsSync(paths.crunCell(runDir, id))) tidyAfterStart(runDir, id);
 }
 
-/** Runs in the spawner: the same after a restart of the edge. False when its scratch is gone. */
+/**
+ * Runs in the spawner: the same after a restart of the edge. False when its scratch is gone. A process that doesn't end in time (it waits for
+ * a disk) has its SIGKILL and runs no more; the next start of the cell waits for it. That is no reason to give up the files.
+ */
 export async function stopAgain(params: DestroyCell): Promise<boolean> {
-  await stopCell(params);
+  await stopCell(params).catch(() => undefined);
   return existsSync(`${paths.cell(params.place.runDir, params.id)}/upper`);
 }
 
@@ -45,13 +49,9 @@ async function endProcesses(group: CellGroup, id: string): Promise<void> {
   }
 }
 
+/** Those of its commands too: a process of ours may have died while it killed what was in one, frozen for that (v1). */
 function thaw(group: CellGroup): void {
-  const [file, value] = group.version === 1 ? ['freezer.state', 'THAWED'] : ['cgroup.freeze', '0'];
-  try {
-    write(`${group.processDir}/${file}`, value);
-  } catch {
-    // The group is gone already.
-  }
+  for (const dir of [group.processDir, ...listGroups(group.processDir)]) setFrozen(dir, group.version, false);
 }
 
 function unlinkIfThere(path: string): void {

@@ -10,19 +10,25 @@ import { pruneQgroups } from './qgroups.ts';
 
 export type Sweep = { place: Place; known: string[]; snapshots: string[] };
 
-/** Runs in the spawner: removes every cell and snapshot that is not known. Returns the ids of the cells. */
+/** Runs in the spawner: removes every cell and snapshot that is not known. Returns the ids of the cells. What can't be removed keeps nothing else. */
 export async function sweep({ place, known, snapshots }: Sweep): Promise<string[]> {
   unmountLowers(place.runDir);
   const keep = new Set(known);
   const swept: string[] = [];
+  const failures: unknown[] = [];
   for (const [id, hierarchies] of leftovers(place)) {
     if (keep.has(id)) continue;
-    for (const hierarchy of hierarchies) await destroyCell({ place: { ...place, hierarchy }, id });
-    swept.push(id);
+    try {
+      for (const hierarchy of hierarchies) await destroyCell({ place: { ...place, hierarchy }, id });
+      swept.push(id);
+    } catch (error) {
+      failures.push(error);
+    }
   }
   sweepSnapshots(place.runDir, new Set(snapshots.map((path) => basename(path))));
   pruneQgroups(place.runDir);
   for (const hierarchy of place.bases.slice(0, -1)) for (const base of basesOf(hierarchy)) removeTree(base);
+  if (failures.length > 0) throw failures[0];
   return swept.sort();
 }
 
