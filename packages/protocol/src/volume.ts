@@ -47,7 +47,7 @@ export type Volume = z.infer<typeof Volume>;
 const MountPath = z
   .string()
   .max(4096)
-  .regex(/^(\/[^/\0]+)+$/, 'an absolute path without a slash at its end, and not /')
+  .regex(/^(\/[^/\0]+)+\/?$/, 'an absolute path, and not /')
   .refine((path) => !/\/\.\.?(\/|$)/.test(path), 'a path without . and ..')
   .refine((path) => !/^\/(proc|sys|dev)(\/|$)/.test(path), 'a path outside /proc, /sys and /dev');
 export const VolumeMount = z
@@ -58,10 +58,13 @@ export const VolumeMount = z
   })
   .openapi('VolumeMount');
 export type VolumeMount = z.infer<typeof VolumeMount>;
+/** With one slash at its end. */
+const closed = (path: string) => path.replace(/\/?$/, '/');
+const lies = (inner: string, outer: string) => closed(inner).startsWith(closed(outer));
 export const VolumeMounts = z
   .array(VolumeMount)
   .max(VOLUMES_PER_SANDBOX)
-  .refine((mounts) => !mounts.some((a, i) => mounts.some((b, j) => i !== j && `${b.path}/`.startsWith(`${a.path}/`))), {
+  .refine((mounts) => !mounts.some((a, i) => mounts.some((b, j) => i !== j && lies(b.path, a.path))), {
     error: 'no volume lies in another: their paths must not begin with one another',
   });
 

@@ -23,7 +23,7 @@ export function volumesOf(context: EdgeContext, request: SandboxCreate, keyId: s
     );
   return volumes.map(({ name, path, readOnly }) => {
     const row = findVolume(context, name, keyId);
-    return { id: row.id, name: row.name, path, readOnly };
+    return { id: row.id, name: row.name, path: path.replace(/\/$/, ''), readOnly };
   });
 }
 

@@ -1,15 +1,18 @@
 import { randomBytes } from 'node:crypto';
 import { lstat, rename, rmdir, unlink } from 'node:fs/promises';
+import { constants } from 'node:os';
 import { VivError } from '@vivarium/protocol';
 import { at, openParent } from './descent.ts';
 import { named } from './failure.ts';
-import { pathOf } from './names.ts';
+import { namesOf, pathOf } from './names.ts';
 import { UPLOAD } from './upload.ts';
-import { namesIn } from './walk.ts';
+import { namesIn, walk } from './walk.ts';
 
 /** Begins the names of trees on their way out. */
 const TRASH = 'trash-';
 const UNLINKS_AT_ONCE = 32;
+/** Files that are taken from a tree in a full volume before its move is tried again. */
+const MOVE_EVERY = 64;
 /** Programs that still have a directory of the tree open can go on making files in it; the next start sweeps the rest. */
 const ROUNDS = 3;
 
@@ -31,11 +34,37 @@ export async function removePath(
     else if (!recursive) await removeEmpty(path, names);
     else {
       const trash = `${TRASH}${randomBytes(12).toString('hex')}`;
-      await rename(path, `${staging}/${trash}`);
+      await moveAway(root, names, () => rename(path, `${staging}/${trash}`));
       return { rest: purge(staging, trash).catch(() => {}) };
     }
     return { rest: Promise.resolve() };
   });
+}
+
+/** A full volume has no room for the move either, but takes files away: so many go first that it has. */
+async function moveAway(root: string, names: readonly Buffer[], move: () => Promise<void>): Promise<void> {
+  const moved = () =>
+    move().then(
+      () => true,
+      (error: NodeJS.ErrnoException) => {
+        if (isFull(error)) return false;
+        throw error;
+      },
+    );
+  if (await moved()) return;
+  let removed = 0;
+  for await (const { type, name } of walk(root, names, { depth: 0 })) {
+    if (type === 'dir') continue;
+    await using file = await openParent(root, [...names, ...namesOf(name)]);
+    await unlink(at(file.parent, file.name));
+    if (++removed % MOVE_EVERY === 0 && (await moved())) return;
+  }
+  await move();
+}
+
+/** Node has no name for EDQUOT. */
+function isFull({ code, errno }: NodeJS.ErrnoException): boolean {
+  return code === 'ENOSPC' || errno === -constants.errno.EDQUOT;
 }
 
 async function removeEmpty(path: Buffer, names: readonly Buffer[]): Promise<void> {
@@ -82,7 +111,7 @@ async function purge(staging: string, first: string): Promise<void> {
     for (let round = 1; round <= ROUNDS; round++) {
       const left = await empty(`${staging}/${run}.${next}`).then(
         () => false,
-        (error: NodeJS.ErrnoException) => error.code === 'ENOTEMPTY',
+        (error: NodeJS.ErrnoException) => error.code === 'ENOTEMPTY' || isFull(error),
       );
       if (!left) break;
     }
