@@ -17,7 +17,7 @@ let node: E2bNode;
 let bed: Bed;
 
 before(async () => {
-  node = await startE2bNode();
+  node = await startE2bNode({ interpreter: true });
   bed = await openBed(node);
 });
 after(() => node.close());

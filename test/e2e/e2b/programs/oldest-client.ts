@@ -30,7 +30,7 @@ assert.deepEqual(
 );
 const again = await Sandbox.connect(sandbox.sandboxId);
 assert.equal((await again.commands.run('ls dir')).stdout, '');
-assert.equal(await sandbox.kill(), true);
+await sandbox.kill();
 assert.equal(await sandbox.isRunning(), false);
 console.log('all is well');
 process.exit(0);

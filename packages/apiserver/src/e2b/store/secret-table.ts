@@ -27,7 +27,7 @@ export class SecretTable {
       version INTEGER NOT NULL, metadata TEXT NOT NULL, created_at INTEGER NOT NULL, updated_at INTEGER NOT NULL,
       UNIQUE (owner, name)) STRICT`);
     this.#insert = database.prepare(`INSERT OR IGNORE INTO secrets
-      (id, name, owner, version, metadata, created_at, updated_at) VALUES (?, ?, ?, 1, ?, ?4, ?4)`);
+      (id, name, owner, version, metadata, created_at, updated_at) VALUES (?1, ?2, ?3, 1, ?4, ?5, ?5)`);
     this.#find = database.prepare('SELECT * FROM secrets WHERE owner = ?1 AND (id = ?2 OR name = ?2)');
     this.#list = database.prepare('SELECT * FROM secrets WHERE owner = ? AND seq < ? ORDER BY seq DESC LIMIT ?');
     this.#update = database.prepare(
