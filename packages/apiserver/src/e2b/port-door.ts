@@ -9,7 +9,7 @@ import { sendClosedPort, sendTrafficRefused, sendUnreachable } from './error.ts'
 import { INTERPRETER_PORT, interpretersOf } from './interpreter/interpreter.ts';
 import { sameSecret } from './same-secret.ts';
 import type { SandboxFacts } from './store/sandbox-facts.ts';
-import { awake } from './wake.ts';
+import { awake, reachable } from './wake.ts';
 
 const TRAFFIC_HEADER = 'e2b-traffic-access-token';
 const UNREACHABLE = new Set(['sandbox_dead', 'sandbox_not_found', 'sandbox_paused', 'sandbox_lost', 'state_conflict']);
@@ -24,10 +24,12 @@ export function portDoor(context: E2bContext): Door {
         edge.sandboxes.get(target.id);
         return admit(req, target, keys, edge);
       }
-      if (!(await awake(context, target.id))) throw new VivError('sandbox_dead', `there is no sandbox ${target.id}`);
+      if (!reachable(context, target.id)) throw gone(target.id);
       const token = edge.sandboxes.token(target.id);
       const traffic = trafficToken(token);
+      // Nobody wakes it who may not come in.
       if (facts.network?.allowPublicTraffic === false) checkTraffic(req.headers[TRAFFIC_HEADER], traffic);
+      if (!(await awake(context, target.id))) throw gone(target.id);
       return { ...asMade(facts, target), secrets: [token, traffic] };
     },
     open: async ({ id, port }) => port === INTERPRETER_PORT && (await interpretersOf(edge).start(id)),
@@ -39,6 +41,10 @@ export function portDoor(context: E2bContext): Door {
       else sendFailure(req, res, thrown, log);
     },
   };
+}
+
+function gone(id: string): VivError {
+  return new VivError('sandbox_dead', `there is no sandbox ${id}`);
 }
 
 /** Throws `forbidden`. */

@@ -155,6 +155,18 @@ test('WebSockets pass by header and by host name', async () => {
   assert.match(String(error), /502/);
 });
 
+test('nobody wakes a paused sandbox who may not come in', async () => {
+  await using at = await serving({
+    autoPause: true,
+    autoResume: { enabled: true },
+    network: { allowPublicTraffic: false },
+  });
+  await at.api.edge.sandboxes.pause(at.sandboxID);
+  assert.equal((await at.byHost(8000)).status, 403);
+  assert.equal((await at.byHeader(49_983, {})).status, 401);
+  assert.equal(at.api.edge.sandboxes.get(at.sandboxID).state, 'paused');
+});
+
 test('a paused sandbox is woken by a request when it was made so, else it is not there', async () => {
   await using at = await serving({ autoPause: true, autoResume: { enabled: true } });
   await at.api.edge.sandboxes.pause(at.sandboxID);

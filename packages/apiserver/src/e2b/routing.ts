@@ -4,11 +4,12 @@ import { VivError } from '@vivarium/protocol';
 
 export const ENVD_PORT = 49_983;
 
-/** What a request is for: the control plane, a port of a sandbox, or a file whose signature tells the sandbox. */
+/** What a request is for: the control plane, a port of a sandbox, a file whose signature tells the sandbox, or a browser's question whether it may name one. */
 export type E2bTarget =
   | { kind: 'control'; path: string }
   | { kind: 'port'; id: string; port: number; byHost: boolean }
-  | { kind: 'signed' };
+  | { kind: 'signed' }
+  | { kind: 'preflight' };
 
 /** First segments of the control plane's paths, after a version. None of them is a native one: those begin with /v1. */
 const CONTROL = new Set([
@@ -43,6 +44,7 @@ export function e2bTarget(req: IncomingMessage, domain: string | undefined): E2b
       byHost: false,
     };
   }
+  if (req.method === 'OPTIONS' && isPlain(host, own) && asksToName(req)) return { kind: 'preflight' };
   const path = (req.url ?? '/').split('?', 1)[0]!;
   if (path === '/files') return { kind: 'signed' };
   const [, first = '', second = ''] = path.split('/', 3);
@@ -52,6 +54,11 @@ export function e2bTarget(req: IncomingMessage, domain: string | undefined): E2b
 /** Older clients append the client's id: `<id>-<client id>`. */
 export function sandboxId(text: string): string {
   return ID.exec(text)?.[1] ?? text;
+}
+
+/** The preflight of a request that will name its sandbox by header: it names none itself. */
+function asksToName(req: IncomingMessage): boolean {
+  return /(?:^|[\s,])e2b-sandbox-id(?:$|[\s,])/i.test(req.headers['access-control-request-headers'] ?? '');
 }
 
 /** Hosts that stand for the server and not for one sandbox. */

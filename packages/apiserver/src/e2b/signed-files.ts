@@ -10,7 +10,11 @@ const PAGE = 500;
 /** How often at most the list of tokens is read anew: a signature may be that of a sandbox that was just made. */
 const FRESH_MS = 500;
 /** Searches at once; more are turned down. */
-const SEARCHES_MAX = 64;
+const SEARCHES_MAX = 16;
+/** Others get their turn after so many hashes. */
+const BATCH = 64;
+/** 32 bytes in base64 without padding. */
+const SIGNATURE = /[?&]signature=v1_(?:[A-Za-z0-9+/]|%2[BF]){43}(?:&|$)/i;
 
 /**
  * Finds the sandbox of a signed file URL that names none, by computing the signature with the token of each live sandbox. One search
@@ -31,15 +35,17 @@ export class SignedFiles {
 
   /** Id of the sandbox. Throws `unauthenticated` when it is nobody's, `too_many_requests`. */
   async find(req: IncomingMessage): Promise<string> {
+    if (!SIGNATURE.test(req.url ?? ''))
+      throw new VivError('unauthenticated', 'the URL names no sandbox, and has no signature that would');
     if (this.#searches >= SEARCHES_MAX)
       throw new VivError('too_many_requests', 'too many signatures are being checked');
     this.#searches++;
     try {
       const askedAtMs = performance.now();
-      let id = this.#search(req);
+      let id = await this.#search(req);
       while (id === undefined && this.#readAtMs < askedAtMs) {
         await this.#read();
-        id = this.#search(req);
+        id = await this.#search(req);
       }
       if (id !== undefined) return id;
     } finally {
@@ -48,8 +54,12 @@ export class SignedFiles {
     throw new VivError('unauthenticated', 'invalid signature: it belongs to no sandbox that is here');
   }
 
-  #search(req: IncomingMessage): string | undefined {
-    for (const [id, token] of this.#tokens) if (this.#signedBy(req, token)) return id;
+  async #search(req: IncomingMessage): Promise<string | undefined> {
+    let hashes = 0;
+    for (const [id, token] of this.#tokens) {
+      if (this.#signedBy(req, token)) return id;
+      if (++hashes % BATCH === 0) await breathe();
+    }
     return undefined;
   }
 

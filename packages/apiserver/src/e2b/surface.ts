@@ -36,7 +36,7 @@ export class E2bSurface {
     this.#templates = templatesOf(context);
     this.#gateway = gateway;
     this.#control = new ControlRouter(CONTROL_ROUTES, context, metrics, limits);
-    this.#envd = new EnvdServer(context);
+    this.#envd = new EnvdServer(context, metrics);
     this.#files = new SignedFiles(context, signedBy);
     this.#door = portDoor(context);
     this.#pruning = setInterval(() => void this.#prune(), PRUNE_MS);
@@ -56,9 +56,10 @@ export class E2bSurface {
   }
 
   handle(req: IncomingMessage, res: ServerResponse, target: E2bTarget): void {
-    const ours = target.kind !== 'port' || target.port === ENVD_PORT;
+    // At its own host name a program inside answers browsers itself.
+    const ours = target.kind !== 'port' || !target.byHost || target.port === ENVD_PORT;
     if (ours && allowE2bOrigins(req, res)) return;
-    if (target.kind === 'control') void this.#control.handle(req, res);
+    if (target.kind === 'control' || target.kind === 'preflight') void this.#control.handle(req, res);
     else if (target.kind === 'signed') void this.#signed(req, res);
     else if (target.port === ENVD_PORT) void this.#envd.handle(req, res, target.id);
     else void this.#gateway.handle(req, res, this.#inner(req, target), this.#door);

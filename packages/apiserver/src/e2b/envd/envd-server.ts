@@ -1,37 +1,57 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { type Sandbox, VivError } from '@vivarium/protocol';
 import { goneSignal } from '../../http/gone-signal.ts';
+import type { RequestMetrics } from '../../metrics.ts';
 import type { E2bContext } from '../context.ts';
 import { factsOf } from '../control/sandbox-view.ts';
 import { sendE2bFailure, sendRpcRefusal, sendUnreachable } from '../error.ts';
 import { sameSecret } from '../same-secret.ts';
-import { awake } from '../wake.ts';
+import { awake, reachable } from '../wake.ts';
 import type { EnvdCall } from './envd-call.ts';
 import { type EnvdHttp, HTTP_METHODS, RPC_METHODS } from './methods.ts';
-import { serveRpc } from './rpc.ts';
+import { hasRpc, serveRpc } from './rpc.ts';
 
 /** What answers on port 49983 of every sandbox: nothing of ours runs inside, so it is answered here. */
 export class EnvdServer {
   readonly #context: E2bContext;
+  readonly #metrics: RequestMetrics;
 
-  constructor(context: E2bContext) {
+  constructor(context: E2bContext, metrics: RequestMetrics) {
     this.#context = context;
+    this.#metrics = metrics;
   }
 
   async handle(req: IncomingMessage, res: ServerResponse, id: string): Promise<void> {
+    const startedMs = performance.now();
     const path = (req.url ?? '/').split('?', 1)[0]!;
-    const http = HTTP_METHODS[`${req.method === 'HEAD' ? 'GET' : req.method} ${path}`];
+    const at = `${req.method === 'HEAD' ? 'GET' : req.method} ${path}`;
+    const http = Object.hasOwn(HTTP_METHODS, at) ? HTTP_METHODS[at] : undefined;
     try {
-      const sandbox = await awake(this.#context, id);
-      if (!sandbox) return sendUnreachable(req, res, id);
-      this.#admit(req, sandbox, http);
-      const call = this.#call(req, res, sandbox);
-      if (http) await http.run(call);
-      else await serveRpc(RPC_METHODS, call, path);
+      await this.#answer(req, res, id, path, http);
     } catch (error) {
       if (http) sendE2bFailure(req, res, error, this.#context.log);
       else sendRpcRefusal(req, res, error, this.#context.log);
     }
+    const route = http ? at : hasRpc(RPC_METHODS, path) ? path : 'none';
+    this.#metrics.observe(`envd ${route}`, res.statusCode, performance.now() - startedMs);
+  }
+
+  async #answer(
+    req: IncomingMessage,
+    res: ServerResponse,
+    id: string,
+    path: string,
+    http: EnvdHttp | undefined,
+  ): Promise<void> {
+    const asleep = reachable(this.#context, id);
+    if (!asleep) return sendUnreachable(req, res, id);
+    // Nobody wakes it who may not come in.
+    this.#admit(req, asleep, http);
+    const sandbox = await awake(this.#context, id);
+    if (!sandbox) return sendUnreachable(req, res, id);
+    const call = this.#call(req, res, sandbox);
+    if (http) await http.run(call);
+    else await serveRpc(RPC_METHODS, call, path);
   }
 
   /** Throws `unauthenticated`. */

@@ -30,8 +30,12 @@ export function nativeFacts(image: string, user: string): SandboxFacts {
   };
 }
 
+/** As many are kept in memory: every call to a sandbox asks for its facts. */
+const KEPT = 4096;
+
 /** Facts by sandbox, a row each. */
 export class SandboxFactsTable {
+  readonly #kept = new Map<string, SandboxFacts>();
   readonly #get: StatementSync;
   readonly #put: StatementSync;
   readonly #remove: StatementSync;
@@ -52,12 +56,15 @@ export class SandboxFactsTable {
 
   /** Undefined: it was not made over this surface. */
   get(id: string): SandboxFacts | undefined {
+    const kept = this.#kept.get(id);
+    if (kept) return kept;
     const row = this.#get.get(id) as { facts: string } | undefined;
-    return row && (JSON.parse(row.facts) as SandboxFacts);
+    return row && this.#keep(id, JSON.parse(row.facts) as SandboxFacts);
   }
 
   put(id: string, facts: SandboxFacts): void {
     this.#put.run(id, facts.templateID, facts.alias, facts.image, JSON.stringify(facts));
+    this.#keep(id, facts);
   }
 
   /** Images that sandboxes of a template (by id or alias) were made from. */
@@ -67,6 +74,18 @@ export class SandboxFactsTable {
 
   /** Forgets those that the node has forgotten. */
   prune(known: (id: string) => boolean): void {
-    for (const { id } of this.#ids.all() as { id: string }[]) if (!known(id)) this.#remove.run(id);
+    for (const { id } of this.#ids.all() as { id: string }[]) {
+      if (known(id)) continue;
+      this.#remove.run(id);
+      this.#kept.delete(id);
+    }
+  }
+
+  /** The oldest gives way. */
+  #keep(id: string, facts: SandboxFacts): SandboxFacts {
+    this.#kept.delete(id);
+    this.#kept.set(id, facts);
+    if (this.#kept.size > KEPT) this.#kept.delete(this.#kept.keys().next().value!);
+    return facts;
   }
 }
