@@ -206,7 +206,8 @@ static void write_atomic(const struct file *file, char *path) {
   dress(fd, file, exists ? &old : NULL, mode);
   settle(fd, file, -1);
   publish(fd, place, !exists, exclusive);
-  tell_watchers(file, place);
+  /* A new file that stays empty just appears. */
+  if (exists || lseek(fd, 0, SEEK_CUR)) tell_watchers(file, place);
   settle(fd, file, place.dir);
   entry_ok_fd(fd, path_last(path));
 }

@@ -106,8 +106,9 @@ test('an atomic write is told as a file that appears or is modified, and nothing
   await write(link, `${dir}/file`, Buffer.from('one'), [...atomic]);
   assert.deepEqual(await events(id, 'modify file'), ['create file', 'modify file']);
   await write(link, `${dir}/file`, Buffer.from('two'), [...atomic]);
+  await write(link, `${dir}/empty`, Buffer.alloc(0), [...atomic]);
   renameSync(`${dir}/file`, `${dir}/moved`);
-  assert.deepEqual(await events(id, 'to moved'), ['modify file', 'from file', 'to moved']);
+  assert.deepEqual(await events(id, 'to moved'), ['modify file', 'create empty', 'from file', 'to moved']);
   link.send(T.CANCEL, id);
 });
 

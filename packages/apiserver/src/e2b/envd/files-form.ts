@@ -28,10 +28,10 @@ export async function takeForm<T>(
   failure.promise.catch(() => {});
   const fail = (error: unknown) => failure.reject(error);
   const taken: Promise<T>[] = [];
-  const open = new Set<Readable>();
+  // Parts come one after the other: when the next begins, all of those before it is with whoever takes them.
+  let current: Readable | undefined;
   parser.on('file', (_field, stream, filename) => {
-    open.add(stream);
-    stream.once('end', () => open.delete(stream));
+    current = stream;
     const one = take(plainName(filename), new StreamChunks(stream, 'error reading form'));
     one.catch(fail);
     taken.push(one);
@@ -45,7 +45,7 @@ export async function takeForm<T>(
     await Promise.race([feed(parser, body, failure.promise).then(() => finished), failure.promise]);
     return await Promise.all(taken);
   } catch (error) {
-    for (const stream of open) stream.destroy(VivError.from(error));
+    current?.destroy(VivError.from(error));
     await Promise.allSettled(taken);
     throw error;
   }
