@@ -56,6 +56,27 @@ if (inMountNamespace(import.meta.filename)) {
       }
     });
 
+    test('a spawner killed under stops and restarts loses no files', async () => {
+      const specs = Array.from({ length: CELLS }, spec);
+      const cells = await Promise.all(specs.map((each) => node.driver.start(each)));
+      for (const cell of cells) await says(cell, 'echo mine > /root/file', '');
+      for (let round = 0; round < ROUNDS; round++) {
+        const lives = cells.map(async (cell, i) => {
+          await cell.stop();
+          cells[i] = await node.driver.restart(cell.record, specs[i]!);
+        });
+        await sleep(round * 9);
+        killSpawner(node);
+        for (const [i, end] of (await Promise.allSettled(lives)).entries()) {
+          if (end.status === 'fulfilled') continue;
+          assert.equal((end.reason as VivError).fault, 'infra', String(end.reason));
+          cells[i] = await node.driver.restart(cells[i]!.record, specs[i]!);
+        }
+        for (const cell of cells) await says(cell, 'cat /root/file', 'mine\n');
+      }
+      await Promise.all(cells.map((cell) => cell.destroy()));
+    });
+
     test('a live cell does not notice that the spawner is killed', async () => {
       const cell = await node.driver.start(spec());
       const shell = await openShell(cell);
@@ -151,8 +172,12 @@ if (inMountNamespace(import.meta.filename)) {
 }
 
 async function answers(cell: CellHandle): Promise<void> {
+  await says(cell, 'echo alive', 'alive\n');
+}
+
+async function says(cell: CellHandle, command: string, expected: string): Promise<void> {
   const shell = await openShell(cell);
-  assert.equal((await shell.run('echo alive')).stdout, 'alive\n');
+  assert.equal((await shell.run(command)).stdout, expected);
   shell.close();
 }
 
