@@ -26,7 +26,7 @@ function clientVariables(flags: Flags): Record<string, string> {
   const key = { E2B_API_KEY: e2bSecret(apiKey) };
   if (flags.domain !== undefined) return { ...key, E2B_DOMAIN: flags.domain };
   const plain = (url ?? DEFAULT_URL).replace(/\/$/, '');
-  return { ...key, E2B_API_URL: plain, E2B_SANDBOX_URL: plain };
+  return { ...key, E2B_API_URL: plain, E2B_SANDBOX_URL: plain, E2B_VOLUME_API_URL: plain };
 }
 
 /** For a POSIX shell. */
