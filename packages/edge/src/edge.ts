@@ -1,11 +1,7 @@
-import type { Readable } from 'node:stream';
 import type { BuildStep, StepAction } from '@vivarium/builder';
 import type {
-  BuildProgress,
-  BuildRequest,
   Capability,
   Change,
-  Entry,
   Exec,
   ExecResult,
   ExecStart,
@@ -22,19 +18,17 @@ import type {
   PauseRequestInput,
   ProcessInfo,
   Progress,
-  PruneReport,
   Sandbox,
   SandboxCreate,
   SandboxState,
   SandboxUpdate,
   SignalRequest,
   Stats,
-  Volume,
-  VolumeCreate,
-  VolumeEntry,
-  WatchEvent,
   WinSize,
 } from '@vivarium/protocol';
+import type { BuildService } from './services/builds.ts';
+import type { FileService } from './services/files.ts';
+import type { VolumeService } from './services/volumes.ts';
 
 /**
  * What the control plane may ask of a node. The apiserver talks to this interface only; every method throws VivError.
@@ -161,79 +155,6 @@ export interface ExecStream {
   close(): void;
 }
 
-export type FilePath = Uint8Array;
-/** `privileged`: permissions don't count, as for root; what is made still belongs to the user. */
-export type As = { user?: string | undefined; privileged?: boolean | undefined };
-
-export type Account = { name: string; uid: number; gid: number; home: string };
-/** Who is who in a sandbox, by /etc/passwd and /etc/group. */
-export type Accounts = {
-  readonly users: ReadonlyMap<string, Account>;
-  readonly userNames: ReadonlyMap<number, string>;
-  readonly groupNames: ReadonlyMap<number, string>;
-};
-
-export interface FileService {
-  /** `resolve`: of a link also where it leads. */
-  stat(sandbox: string, path: FilePath, options: As & { follow: boolean; resolve?: boolean }): Promise<Entry>;
-  list(sandbox: string, path: FilePath, options: As & { depth: number; resolve?: boolean }): AsyncIterable<Entry>;
-  /** Looked up inside; what was read in the last seconds is good enough unless `fresh`. Not journalled. */
-  accounts(sandbox: string, options?: { fresh?: boolean }): Promise<Accounts>;
-  /** `entry` is known before the first byte. Destroying the stream ends the read. */
-  read(
-    sandbox: string,
-    path: FilePath,
-    options: As & { offset?: number; length?: number },
-  ): Promise<{ entry: Entry; stream: Readable }>;
-  /** Atomic unless append or offset is given; parents are made. An aborted body leaves the old file. */
-  write(sandbox: string, path: FilePath, body: AsyncIterable<Uint8Array>, options: As & WriteOptions): Promise<Entry>;
-  mkdir(
-    sandbox: string,
-    path: FilePath,
-    options: As & { mode?: number; parents: boolean; exclusive: boolean },
-  ): Promise<Entry>;
-  move(
-    sandbox: string,
-    from: FilePath,
-    to: FilePath,
-    options: As & { overwrite: boolean; parents: boolean; resolve?: boolean },
-  ): Promise<Entry>;
-  remove(
-    sandbox: string,
-    path: FilePath,
-    options: As & { recursive: boolean; missingOk: boolean },
-  ): Promise<{ removed: number }>;
-  chmod(sandbox: string, path: FilePath, mode: number, options: As & { recursive: boolean }): Promise<void>;
-  chown(sandbox: string, path: FilePath, owner: string, options: As & { recursive: boolean }): Promise<void>;
-  symlink(sandbox: string, path: FilePath, target: string, options: As): Promise<Entry>;
-  /** Armed when the promise resolves; ends with the signal. */
-  watch(
-    sandbox: string,
-    path: FilePath,
-    options: As & { recursive: boolean },
-    signal: AbortSignal,
-  ): Promise<AsyncIterable<WatchEvent>>;
-  /** A tar of a directory (or file), made while it is read. */
-  archive(sandbox: string, path: FilePath, options: As): Promise<Readable>;
-  /** Unpacks a tar beneath a directory (made if missing). An entry that would leave it is `path_escapes`. */
-  unarchive(
-    sandbox: string,
-    path: FilePath,
-    body: AsyncIterable<Uint8Array>,
-    options: As & { owner?: string | undefined },
-  ): Promise<{ entries: number; bytes: number }>;
-}
-export type WriteOptions = {
-  mode?: number;
-  append: boolean;
-  exclusive: boolean;
-  fsync: boolean;
-  owner?: string | undefined;
-  offset?: number | undefined;
-  /** Noted with the file; a write that is atomic leaves no other. */
-  metadata?: Readonly<Record<string, string>> | undefined;
-};
-
 /** A byte connection into or out of a sandbox, already flow-controlled: a Node Duplex. */
 export type PortStream = import('node:stream').Duplex;
 export interface PortService {
@@ -284,89 +205,6 @@ export interface ImageService {
   ): AsyncIterable<Progress>;
 }
 
-/** Files that outlive sandboxes. Each belongs to an API key, which has one of a name. */
-export interface VolumeService {
-  /** `volume_exists`, `quota_exceeded`, `node_disk_full`. */
-  create(request: VolumeCreate, owner: Owner): Promise<Volume>;
-  /** By its name among those of one API key; else any by its id. `volume_not_found`. */
-  find(nameOrId: string, keyId: string): Volume;
-  /** As they were made. */
-  list(page: PageRequest, owner?: string): PageOf<Volume>;
-  /** `volume_in_use` while live sandboxes have it. */
-  remove(id: string): Promise<void>;
-  /** Id of the API key that made it. */
-  owner(id: string): string;
-  /** The secret that opens its files alone. */
-  token(id: string): string;
-  readonly files: VolumeFileService;
-}
-
-export type VolumeAttributes = { mode?: number | undefined; uid?: number | undefined; gid?: number | undefined };
-
-/**
- * Files of a volume, by its id, as nobody's: the owner is 1000 unless a call says. Paths start at the root of the volume; no symbolic
- * link is followed. `volume_not_found`.
- */
-export interface VolumeFileService {
-  stat(volume: string, path: FilePath): Promise<VolumeEntry>;
-  /** Depth 1: what lies in it. A small directory comes sorted. */
-  list(volume: string, path: FilePath, options: { depth: number }): AsyncIterable<VolumeEntry>;
-  read(
-    volume: string,
-    path: FilePath,
-    options: { offset?: number; length?: number },
-  ): Promise<{ entry: VolumeEntry; stream: Readable }>;
-  /** Whole or not at all. An aborted body leaves the old file. */
-  write(
-    volume: string,
-    path: FilePath,
-    body: AsyncIterable<Uint8Array>,
-    options: VolumeAttributes & { exclusive: boolean; parents: boolean; fsync: boolean },
-  ): Promise<VolumeEntry>;
-  mkdir(
-    volume: string,
-    path: FilePath,
-    options: VolumeAttributes & { parents: boolean; exclusive: boolean },
-  ): Promise<VolumeEntry>;
-  setAttributes(volume: string, path: FilePath, change: VolumeAttributes): Promise<VolumeEntry>;
-  /** Out of sight at once; waits a while for the space of a large tree. */
-  remove(volume: string, path: FilePath, options: { recursive: boolean }): Promise<void>;
-  archive(volume: string, path: FilePath): Promise<Readable>;
-  unarchive(
-    volume: string,
-    path: FilePath,
-    body: AsyncIterable<Uint8Array>,
-    owner: VolumeAttributes,
-  ): Promise<{ entries: number; bytes: number }>;
-}
-
-export interface BuildService {
-  /**
-   * Makes an image from a Dockerfile; the context comes as a tar. The last line is `done`; errors are thrown: `dockerfile_invalid`,
-   * `build_failed`, `image_not_found`, `image_exists`, `invalid_archive`, `node_disk_full`. Nothing starts before the first `next()`;
-   * leaving the loop ends the build. What is left of it are the steps that were complete.
-   */
-  build(
-    request: BuildRequest,
-    body: AsyncIterable<Uint8Array>,
-    owner: Owner,
-    signal: AbortSignal,
-  ): AsyncIterable<BuildProgress>;
-  /**
-   * The same from the steps of a program. `files` are archives (tar, maybe compressed), which lie in the context under their names.
-   * Throws as build() does.
-   */
-  buildSteps(
-    request: BuildRequest,
-    steps: readonly BuildStep[],
-    files: ReadonlyMap<string, () => AsyncIterable<Uint8Array>>,
-    owner: Owner,
-    signal: AbortSignal,
-  ): AsyncIterable<BuildProgress>;
-  /** Removes cached steps that nothing uses now. */
-  prune(): Promise<PruneReport>;
-}
-
 export interface InfoService {
   node(): Promise<import('@vivarium/protocol').NodeInfo>;
   capabilities(): Promise<Capability[]>;
@@ -374,4 +212,7 @@ export interface InfoService {
   metrics(): Promise<string>;
 }
 
+export type * from './services/builds.ts';
+export type * from './services/files.ts';
+export type * from './services/volumes.ts';
 export type { BuildStep, Outcome, StepAction };

@@ -1,6 +1,7 @@
 import { BUILD_ROUTES } from './routes/builds.ts';
 import { EXEC_ROUTES } from './routes/execs.ts';
 import { FILE_ROUTES } from './routes/files.ts';
+import { HEIR_ROUTES } from './routes/heirs.ts';
 import { IMAGE_ROUTES } from './routes/images.ts';
 import { KEY_ROUTES } from './routes/keys.ts';
 import { LEASE_ROUTES } from './routes/leases.ts';
@@ -12,6 +13,7 @@ import { VOLUME_ROUTES } from './routes/volumes.ts';
 /** The whole HTTP API by operation id. `GET /v1/connect` (mux.ts) and the ports gateway are not in it: they aren't request and answer. */
 export const ROUTES = {
   ...SANDBOX_ROUTES,
+  ...HEIR_ROUTES,
   ...EXEC_ROUTES,
   ...FILE_ROUTES,
   ...IMAGE_ROUTES,

@@ -1,11 +1,8 @@
 import { z } from '@hono/zod-openapi';
 import { Id, ImageName, PageQuery, page, Time } from '../id.ts';
-import { Image } from '../image.ts';
 import { JournalRecord, LogsQuery } from '../journal.ts';
-import { PackReport, PackRequest } from '../pack.ts';
 import {
   Change,
-  ForkRequest,
   MountRequest,
   PauseRequest,
   ProcessInfo,
@@ -13,7 +10,6 @@ import {
   SandboxCreate,
   SandboxState,
   SandboxUpdate,
-  SnapshotRequest,
   Stats,
   SweepRequest,
   UnmountQuery,
@@ -263,51 +259,6 @@ export const SANDBOX_ROUTES = routes({
     result: Change,
     media: 'application/x-ndjson',
     errors: ['sandbox_not_found', 'sandbox_dead'],
-  },
-  'sandbox.fork': {
-    method: 'POST',
-    path: `${one}/fork`,
-    tag,
-    scope,
-    summary: 'Copies with the same files',
-    body: ForkRequest,
-    idempotent: true,
-    status: 200,
-    result: z.object({ items: z.array(Sandbox) }),
-    errors: ['sandbox_not_found', 'sandbox_dead', 'idempotency_mismatch', 'quota_exceeded', 'node_full', 'unsupported'],
-  },
-  'sandbox.snapshot': {
-    method: 'POST',
-    path: `${one}/snapshot`,
-    tag,
-    scope,
-    summary: 'Keep its files as an image',
-    body: SnapshotRequest,
-    status: 200,
-    result: Image,
-    errors: ['sandbox_not_found', 'sandbox_dead', 'image_exists', 'unsupported', 'node_disk_full'],
-  },
-  'sandbox.pack': {
-    method: 'POST',
-    path: `${one}/pack`,
-    tag,
-    scope,
-    summary: 'Make an image of what it changed',
-    description:
-      'One layer of what differs from its image, without residue, and an image of both. The sandbox goes on; time-outs wait.',
-    body: PackRequest,
-    idempotent: true,
-    status: 200,
-    result: PackReport,
-    errors: [
-      'sandbox_not_found',
-      'sandbox_dead',
-      'image_exists',
-      'invalid_image',
-      'idempotency_mismatch',
-      'unsupported',
-      'node_disk_full',
-    ],
   },
   'sandbox.logs': {
     method: 'GET',
