@@ -20,7 +20,7 @@ export interface Driver {
   restart(stopped: CellRecord, spec: CellSpec): Promise<CellHandle>;
   /** The same after an edge restart. Throws VivError `sandbox_lost` when the cell is gone (and removes what is left of it). */
   adopt(record: CellRecord): Promise<CellHandle>;
-  /** `adopt` for a cell that is stopped, or was to be: what still runs of it is ended. Throws `sandbox_lost` when its scratch is gone. */
+  /** `adopt` for a cell that is stopped, or was to be: what still runs of it is ended. Throws `sandbox_lost` when its scratch is gone, or of before a reboot. */
   adoptStopped(record: CellRecord): Promise<CellHandle>;
   /** Removes whatever a dead cell of ours, known by its record or not at all (crash in mid-start), left behind. */
   sweep(known: ReadonlySet<string>): Promise<string[]>;

@@ -69,7 +69,7 @@ test('its end while it is paused so removes its files; the end of its former cel
   await fake.clock.advance(10_000);
   assert.deepEqual(view(id), ['paused', true]);
   await fake.edge.sandboxes.kill(id);
-  assert.equal(handle.destroyed, 1);
+  assert.deepEqual([handle.destroyed, view(id)], [1, ['ended', false]]);
   const other = await fake.create();
   await sleepOn(other.id);
   await fake.edge.sandboxes.resume(other.id);

@@ -84,7 +84,7 @@ export function toSandbox(row: SandboxRow, withToken = false): Sandbox {
     onTimeout: row.onTimeout,
     pauseMemory: row.pauseMemory ?? true,
     autoResume: row.autoResume ?? false,
-    cold: row.cold ?? false,
+    cold: (row.cold ?? false) && isPause(row.state),
     lease: row.lease,
     reach: row.reach.map(({ headers: _, ...rest }) => rest),
     overlay: row.overlay ?? [],
@@ -92,4 +92,9 @@ export function toSandbox(row: SandboxRow, withToken = false): Sandbox {
     network: row.builder?.network ?? 'none',
     ...(withToken ? { token: row.token } : {}),
   };
+}
+
+/** From being paused to running again. */
+function isPause(state: SandboxState): boolean {
+  return state === 'pausing' || state === 'paused' || state === 'resuming';
 }

@@ -104,8 +104,10 @@ export class ContainerDriver implements Driver {
 
   async adoptStopped(record: CellRecord): Promise<CellHandle> {
     const known = parseRecord(record);
-    const { id, slot, hierarchy } = known;
+    const { id, slot, hierarchy, bootId } = known;
     const params = { place: { ...this.place, hierarchy }, id };
+    // What reached the disk before the machine went down is anyone's guess (docs/adr/0012).
+    if (bootId !== this.#bootId) await this.#spawner.callAgain('destroyCell', params);
     if (!(await this.#spawner.callAgain<boolean>('stopAgain', params)))
       throw new VivError('sandbox_lost', `the files of ${id} are gone`);
     this.#ranges.share(slot);
