@@ -1,6 +1,7 @@
 /**
  * `npm run demo`: a node of its own, and on it `viv eval examples/tasks -a oracle -k 4 -n 8`: every task's image is built, four
- * sandboxes each get its solution, and four fresh ones say what that is worth. Fails unless every reward is 1. Leaves nothing running;
+ * sandboxes each get its solution, and four fresh ones say what that is worth. Fails unless every reward is 1. The images of E2B's
+ * templates `base` and `code-interpreter-v1` are made too. Leaves nothing running;
  * the node's state stays in /var/lib/vivarium-demo, so that the images are there the next time.
  */
 import { spawn } from 'node:child_process';
@@ -11,6 +12,7 @@ import { down, nodePaths, runningServer, up } from '@vivarium/node';
 import { Vivarium } from '@vivarium/sdk';
 import { ensureBaseImage } from './demo/base-image.ts';
 import { printTable, readTrials } from './demo/table.ts';
+import { ensureE2bBase, ensureE2bCodeInterpreter } from './demo/template-images.ts';
 
 const STATE_DIR = process.env.VIV_DEMO_STATE_DIR ?? '/var/lib/vivarium-demo';
 const ROOT = resolve(import.meta.dirname, '..');
@@ -40,6 +42,8 @@ try {
   const viv = new Vivarium({ url: server.url, apiKey });
   try {
     await ensureBaseImage(viv, say);
+    await ensureE2bBase(viv, say);
+    await ensureE2bCodeInterpreter(viv, say);
   } finally {
     viv.close();
   }

@@ -146,6 +146,12 @@ export const VERBS: readonly Verb[] = [
     summary: 'create, list, fill, remove volumes: files that outlive sandboxes',
     load: () => import('./commands/volume.ts'),
   },
+  {
+    name: 'template',
+    group: SERVER,
+    summary: 'install, list, remove templates of E2B clients',
+    load: () => import('./commands/template.ts'),
+  },
   { name: 'key', group: SERVER, summary: 'list, create, remove API keys', load: () => import('./commands/key.ts') },
   {
     name: 'e2b',

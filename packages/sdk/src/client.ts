@@ -13,6 +13,7 @@ import { collect } from './page.ts';
 import type { Sandbox } from './sandbox.ts';
 import { Sandboxes } from './sandboxes.ts';
 import type { Subscription } from './subscription.ts';
+import { Templates } from './templates.ts';
 import type { RegradeRequest, Verification } from './verify/request.ts';
 import { regrade } from './verify/verify.ts';
 import { Volumes } from './volumes.ts';
@@ -31,6 +32,7 @@ export class Vivarium implements AsyncDisposable {
   readonly sandboxes: Sandboxes;
   readonly images: Images;
   readonly volumes: Volumes;
+  readonly templates: Templates;
   readonly leases: Leases;
   readonly keys: Keys;
   readonly #context: Context;
@@ -41,6 +43,7 @@ export class Vivarium implements AsyncDisposable {
     this.sandboxes = new Sandboxes(this.#context);
     this.images = new Images(this.#context);
     this.volumes = new Volumes(this.#context);
+    this.templates = new Templates(this.#context, this.images);
     this.leases = new Leases(this.#context);
     this.keys = new Keys(this.#context);
   }

@@ -1,3 +1,4 @@
+import type { ErrorCode } from '@vivarium/protocol/error-codes.ts';
 import { VivError } from '@vivarium/protocol/viv-error.ts';
 import { type ByteStream, type Bytes, isByteStream, iterate, toBytes, toReadable } from './bytes.ts';
 import type { Config } from './config.ts';
@@ -132,8 +133,10 @@ export function queryString(query: Query | undefined): string {
 export async function errorOf(response: Response): Promise<VivError> {
   const text = await response.text().catch(() => '');
   try {
-    const body = JSON.parse(text) as { error?: { code?: unknown } };
+    const body = JSON.parse(text) as { error?: { code?: unknown }; code?: unknown; message?: unknown };
     if (typeof body.error?.code === 'string') return VivError.fromBody(body);
+    const plain = typeof body.code === 'number' ? PLAIN[body.code] : undefined;
+    if (plain !== undefined && typeof body.message === 'string') return new VivError(plain, body.message);
   } catch {
     // Not JSON: no answer of ours.
   }
@@ -144,6 +147,16 @@ export async function errorOf(response: Response): Promise<VivError> {
     `HTTP ${response.status} from ${new URL(response.url).origin}: ${text.slice(0, 200) || response.statusText}`,
   );
 }
+
+/** Routes of E2B answer with a status and words. */
+const PLAIN: Record<number, ErrorCode> = {
+  400: 'invalid_argument',
+  401: 'unauthenticated',
+  403: 'forbidden',
+  404: 'image_not_found',
+  409: 'state_conflict',
+  429: 'quota_exceeded',
+};
 
 /** fetch says only "fetch failed"; the reason is in its cause. */
 export function asVivError(error: unknown, url: string): VivError {

@@ -31,6 +31,7 @@ export type { OutputGap, Process } from './process.ts';
 export type { AttachOptions, Sandbox } from './sandbox.ts';
 export type { CreateOptions, ListFilter, RequestControl } from './sandboxes.ts';
 export type { Subscription } from './subscription.ts';
+export type { InstalledTemplate, Template } from './templates.ts';
 export { PROTECTED, RESTORED } from './verify/protection.ts';
 export type { Isolation, Mode, RegradeRequest, Verification, VerifyRequest } from './verify/request.ts';
 export { type Tampering, type TamperingKind, type TamperingReport, tampering } from './verify/tampering.ts';

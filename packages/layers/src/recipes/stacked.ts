@@ -1,4 +1,5 @@
 import { fileURLToPath } from 'node:url';
+import { BUILTIN_TEMPLATES } from '@vivarium/protocol/builtin-templates.ts';
 import type { BuiltinName } from '../importers/builtin.ts';
 
 /** A recipe that ships with viv and adds a layer or more to an image that does too. */
@@ -18,7 +19,7 @@ const at = (path: string) => fileURLToPath(new URL(path, import.meta.url));
  */
 const STACKED: Record<StackedName, StackedRecipe> = {
   'e2b-code-interpreter': {
-    parent: { image: 'e2b/base@1', builtin: 'e2b-base' },
+    parent: BUILTIN_TEMPLATES.base,
     // The Node that runs the server: Debian's can not take the types out of TypeScript.
     context: { '.': at('e2b-code-interpreter'), interpreter: at('../../../../interpreter'), node: process.execPath },
   },

@@ -1,19 +1,14 @@
 import type { Edge } from '@vivarium/edge/edge.ts';
+import { BUILTIN_TEMPLATES, isBuiltinTemplate } from '@vivarium/protocol/builtin-templates.ts';
 
-/** Templates that come with the node, and their images without the version: the newest one counts. */
-const FAMILIES: Record<string, string> = { base: 'e2b/base', 'code-interpreter-v1': 'e2b/code-interpreter' };
 /** What E2B's clients name as an image to build from, when they are told none. */
 const IMAGES: Record<string, string> = { 'e2bdev/base': 'base', 'e2bdev/code-interpreter': 'code-interpreter-v1' };
 
-/** Every key may use them; no template of a key can have their name. */
-export function isBuiltin(name: string): boolean {
-  return Object.hasOwn(FAMILIES, name);
-}
-
-/** The image of a builtin template. Undefined: there is none of that name, or it was not made yet (`viv template install`). */
+/** The image of a builtin template, the newest version that there is: every key may use it. Undefined: there is none of that name, or it was not made yet (`viv template install`). */
 export function builtinImage(edge: Edge, name: string): string | undefined {
-  if (!isBuiltin(name)) return undefined;
-  const versions = allImages(edge).filter((image) => image.startsWith(`${FAMILIES[name]}@`));
+  if (!isBuiltinTemplate(name)) return undefined;
+  const family = BUILTIN_TEMPLATES[name].image.replace(/@.*$/, '@');
+  const versions = allImages(edge).filter((image) => image.startsWith(family));
   return versions.sort((a, b) => b.localeCompare(a, 'en', { numeric: true }))[0];
 }
 

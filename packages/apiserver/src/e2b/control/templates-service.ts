@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import { createIdSource, systemClock, systemRandom } from '@vivarium/core';
 import { type Key, LIMITS, VivError } from '@vivarium/protocol';
+import { isBuiltinTemplate } from '@vivarium/protocol/builtin-templates.ts';
 import type { E2bTemplateRequest } from '@vivarium/protocol/e2b/template.ts';
 import type { E2bContext } from '../context.ts';
 import type { BuildRow } from '../store/build-table.ts';
@@ -9,7 +10,6 @@ import type { TemplateRow } from '../store/template-table.ts';
 import { TemplateBuilds } from './builds-runner.ts';
 import { dropImages } from './snapshots.ts';
 import { TemplateFiles } from './template-files.ts';
-import { isBuiltin } from './templates-builtin.ts';
 import { imageOfBuild } from './templates-find.ts';
 import { DEFAULT_TAG, tagNames, templateReference } from './templates-name.ts';
 
@@ -45,7 +45,8 @@ export class Templates {
   request(request: E2bTemplateRequest, key: Key): { template: TemplateRow; build: BuildRow } {
     const { store } = this.#context;
     const { name, tag } = templateReference(request.name ?? request.alias ?? '');
-    if (isBuiltin(name)) throw new VivError('forbidden', `template '${name}' comes with the node; pick another name`);
+    if (isBuiltinTemplate(name))
+      throw new VivError('forbidden', `template '${name}' comes with the node; pick another name`);
     const given = tagNames([...(tag === null ? [] : [tag]), ...(request.tags ?? [])], name);
     const now = Date.now();
     const template = store.templates.named(name).find(({ owner }) => owner === key.id) ?? this.#insert(name, key, now);
