@@ -7,6 +7,8 @@ export class DirectoryDisk implements VolumeDisk {
   trouble: string | null = null;
   used = 0;
   room = Number.POSITIVE_INFINITY;
+  /** As they were changed. */
+  readonly limits = new Map<string, number>();
   /** Makes and removals wait for it. */
   before: () => Promise<void> = async () => {};
   readonly #base: string;
@@ -38,8 +40,16 @@ export class DirectoryDisk implements VolumeDisk {
     return join(this.#base, id, 'staging');
   }
 
+  async limit(limits: ReadonlyMap<string, number>): Promise<void> {
+    for (const [id, bytes] of limits) this.limits.set(id, bytes);
+  }
+
   usedBytes(): number {
     return this.used;
+  }
+
+  diskBytes(): number {
+    return this.room;
   }
 
   roomBytes(): number {

@@ -12,6 +12,7 @@ const IOC = {
   snapDestroyV2: 0x5000943f,
   quotaCtl: 0xc0109428,
   qgroupCreate: 0x4010942a,
+  qgroupLimit: 0x8030942b,
 } as const;
 const QUOTA_ENABLE = 1n;
 /** Simple quotas: the writer's subvolume is charged at allocation, no back-reference walks (Linux ≥ 6.7). */
@@ -25,6 +26,7 @@ const SUBVOLUME_INODE = 256;
 const ARGS_BYTES = 4096;
 const NAME_OFFSET = 56;
 const INHERIT_BYTES = 72;
+const QGROUP_LIMIT_BYTES = 48;
 
 const ioctl = checked<[number, number, Buffer | null]>(
   'ioctl',
@@ -90,6 +92,17 @@ export function enableQuota(path: string): 'simple' | 'full' {
       quotaControl(fd, QUOTA_ENABLE);
       return 'full';
     }
+  });
+}
+
+/** Changes what a subvolume may refer to. One that refers to more keeps it and takes no more. */
+export function limitSubvolume(path: string, id: number, limitBytes: number): void {
+  within(path, (fd) => {
+    const args = Buffer.alloc(QGROUP_LIMIT_BYTES);
+    args.writeBigUInt64LE(BigInt(id), 0);
+    args.writeBigUInt64LE(LIMIT_MAX_RFER, 8);
+    args.writeBigUInt64LE(BigInt(limitBytes), 16);
+    ioctl(fd, IOC.qgroupLimit, args);
   });
 }
 

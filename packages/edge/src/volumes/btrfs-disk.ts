@@ -65,6 +65,14 @@ class BtrfsDisk implements VolumeDisk {
     return volumePaths.staging(this.#options.runDir, id);
   }
 
+  async limit(limits: ReadonlyMap<string, number>): Promise<void> {
+    const { subvolumes = {} } = this.#opened ?? {};
+    const known = [...limits].filter(([id]) => subvolumes[id] !== undefined);
+    if (known.length === 0) return;
+    const { spawner, runDir } = this.#options;
+    await spawner.callAgain('limitVolumes', { runDir, limits: known.map(([id, bytes]) => [subvolumes[id], bytes]) });
+  }
+
   /** The kernel counts what a subvolume refers to (btrfs-qgroup(8)). */
   usedBytes(id: string): number {
     const subvolume = this.#opened?.subvolumes[id];
@@ -77,13 +85,21 @@ class BtrfsDisk implements VolumeDisk {
   }
 
   roomBytes(): number {
-    const { stateDir, runDir } = this.#options;
-    const places = this.#opened ? [stateDir, volumePaths.mount(runDir)] : [stateDir];
-    return Math.min(...places.map((place) => statfsSync(place)).map(({ bavail, bsize }) => bavail * bsize));
+    const disk = this.diskBytes();
+    return this.#opened ? Math.min(disk, freeBytes(volumePaths.mount(this.#options.runDir))) : disk;
+  }
+
+  diskBytes(): number {
+    return freeBytes(this.#options.stateDir);
   }
 
   async #open(make: boolean): Promise<void> {
     const { spawner, stateDir, runDir } = this.#options;
     this.#opened = await spawner.callAgain<OpenedVolumes>('openVolumes', { stateDir, runDir, make });
   }
+}
+
+function freeBytes(directory: string): number {
+  const { bavail, bsize } = statfsSync(directory);
+  return bavail * bsize;
 }

@@ -13,7 +13,9 @@ export function noVolumes(trouble: string): VolumeDisk {
     list: () => [],
     directory: refuse,
     staging: refuse,
+    limit: async () => {},
     usedBytes: () => 0,
     roomBytes: () => 0,
+    diskBytes: () => 0,
   };
 }

@@ -162,6 +162,26 @@ test('a full disk of the node takes no new volumes and no writes from outside', 
   assert.throws(() => write(id), code('node_disk_full'));
 });
 
+test('while the disk is nearly full volumes hold what they hold and no more; later they may grow again', async () => {
+  const { id } = await make('data');
+  const ticks = async () => {
+    await fake.clock.advance(500);
+    await new Promise(setImmediate);
+  };
+  await ticks();
+  assert.equal(fake.volumes.limits.get(id), 16 * MIB);
+  fake.volumes.used = 3 * MIB;
+  fake.volumes.room = 500 * MIB;
+  await ticks();
+  assert.equal(fake.volumes.limits.get(id), 3 * MIB);
+  fake.volumes.room = 800 * MIB;
+  await ticks();
+  assert.equal(fake.volumes.limits.get(id), 3 * MIB, 'not at the edge of it');
+  fake.volumes.room = 2000 * MIB;
+  await ticks();
+  assert.equal(fake.volumes.limits.get(id), 16 * MIB);
+});
+
 test('only containers have volumes, and the others say why', async () => {
   await make('data');
   await assert.rejects(withVolume('data', { kind: 'vm' }), (error: { code: string; message: string }) => {

@@ -3,6 +3,7 @@ import { VivError, type Volume, type VolumeCreate } from '@vivarium/protocol';
 import type { Owner, PageOf, PageRequest, VolumeService } from '../edge.ts';
 import type { EdgeContext } from '../lifecycle/context.ts';
 import type { VolumeRow } from '../registry/volume-table.ts';
+import { DiskGuard } from './disk-guard.ts';
 import { VolumeFiles } from './files.ts';
 import { findVolume, mountedIn, requireDisk, requireVolume } from './find.ts';
 import { reconcile } from './reconcile.ts';
@@ -16,15 +17,18 @@ const ALL_MAX = 10_000;
 export class Volumes implements VolumeService {
   readonly files: VolumeFiles;
   readonly #context: EdgeContext;
+  readonly #guard: DiskGuard;
 
   constructor(context: EdgeContext) {
     this.#context = context;
+    this.#guard = new DiskGuard(context);
     this.files = new VolumeFiles(context);
   }
 
   /** Brings rows and files together after a start. */
-  open(): Promise<void> {
-    return reconcile(this.#context);
+  async open(): Promise<void> {
+    await reconcile(this.#context);
+    this.#guard.arm();
   }
 
   async create({ name, sizeMiB }: VolumeCreate, owner: Owner): Promise<Volume> {
@@ -48,6 +52,7 @@ export class Volumes implements VolumeService {
       await this.#drop(row).catch((err) => this.#context.log.error({ err, volume: row.id }, 'undoing a volume failed'));
       throw error;
     }
+    this.#guard.arm();
     return this.#view(row);
   }
 

@@ -12,8 +12,12 @@ export interface VolumeDisk {
   directory(id: string): string;
   /** On the same file system and in the same account, for files on their way in or out. */
   staging(id: string): string;
+  /** Changes limits, by id. A volume that holds more keeps it and takes no more. */
+  limit(limits: ReadonlyMap<string, number>): Promise<void>;
   /** What it holds, as its limit counts. */
   usedBytes(id: string): number;
   /** Bytes that all volumes together may still take. */
   roomBytes(): number;
+  /** What is left of the disk below them. */
+  diskBytes(): number;
 }

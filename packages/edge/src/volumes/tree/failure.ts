@@ -15,6 +15,14 @@ const BY_ERRNO: Record<string, Row> = {
   EDQUOT: ['disk_full', 'does not fit: the volume has used up its size'],
   ENOSPC: ['node_disk_full', 'does not fit: the disk of the node is full'],
   ENAMETOOLONG: ['invalid_argument', 'is too long'],
+  EROFS: [
+    'file_error',
+    'can’t be changed: the file system of volumes has failed; `viv down` and `viv up` mount it anew',
+  ],
+  EIO: [
+    'file_error',
+    'can’t be read or written: the file system of volumes has failed; `viv down` and `viv up` mount it anew',
+  ],
   EMLINK: ['file_error', 'can have no more names'],
   EAGAIN: ['file_error', 'is held by a program in a sandbox (a lease)'],
 };
