@@ -42,7 +42,7 @@ const seeds: Record<string, Buffer[]> = {
     encodeFrame(T.EOF, 3, u64(100)),
     request(T.FILE, 5, [1, 3], [2, '/tmp/x'], [10, '/tmp']),
     request(T.FILE, 9, [1, 4], [2, '/tmp/x'], [5, 2052], [8, 'nobody'], [16, 'key=value'], [16, 'other=']),
-    request(T.FILE, 11, [1, 2], [2, '/tmp'], [5, 3074]),
+    request(T.FILE, 11, [1, 2], [2, '/tmp'], [5, 7170]),
     encodeFrame(T.PROCS, 7),
     encodeFrame(T.CANCEL, 3),
   ],

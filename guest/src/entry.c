@@ -36,13 +36,13 @@ static ssize_t follow(int dir, const char *entry, char *link, struct stat *targe
 }
 
 uint32_t entry_put(uint8_t *out, const char *name, size_t nameLen, const struct stat *stat, int dir, const char *entry,
-                   bool resolve) {
+                   struct entry_detail detail) {
   uint8_t *link = out + ENTRY_HEADER + nameLen;
   ssize_t linkLen = 0;
   memset(out, 0, ENTRY_HEADER);
   if (S_ISLNK(stat->st_mode)) {
     struct stat target;
-    linkLen = resolve ? follow(dir, entry, (char *)link, &target) : -1;
+    linkLen = detail.resolve ? follow(dir, entry, (char *)link, &target) : -1;
     if (linkLen >= 0) {
       out[5] = type_of(target.st_mode);
       put16(out + 10, (uint16_t)(target.st_mode & 07777));
@@ -53,7 +53,7 @@ uint32_t entry_put(uint8_t *out, const char *name, size_t nameLen, const struct 
   }
   uint32_t len = ENTRY_HEADER + (uint32_t)nameLen + (uint32_t)linkLen;
   /* Nothing else can have attributes of users (xattr(7)). */
-  if (S_ISREG(stat->st_mode) || S_ISDIR(stat->st_mode)) len += metadata_get(out + len, dir, entry);
+  if (detail.metadata && (S_ISREG(stat->st_mode) || S_ISDIR(stat->st_mode))) len += metadata_get(out + len, dir, entry);
   put32(out, len);
   out[4] = type_of(stat->st_mode);
   put16(out + 6, (uint16_t)nameLen);
@@ -73,7 +73,8 @@ uint32_t entry_put(uint8_t *out, const char *name, size_t nameLen, const struct 
 static void report(const struct stat *stat, const char *name, int dir, const char *entry, bool resolve) {
   uint8_t result[TLV_HEADER + ENTRY_RESULT_MAX];
   size_t nameLen = strnlen(name, 255);
-  uint32_t len = entry_put(result + TLV_HEADER, name, nameLen, stat, dir, entry, resolve);
+  uint32_t len = entry_put(result + TLV_HEADER, name, nameLen, stat, dir, entry,
+                           (struct entry_detail){.resolve = resolve, .metadata = true});
   put16(result, RESULT_ENTRY);
   put16(result + 2, 0);
   put32(result + 4, len);

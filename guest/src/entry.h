@@ -16,11 +16,15 @@
 /* A record with a name of one component, as a result. */
 #define ENTRY_RESULT_MAX (ENTRY_REST_MAX + 256)
 
+struct entry_detail {
+  bool resolve;  /* of a symbolic link: where it leads in the end */
+  bool metadata; /* costs as much as the rest */
+};
+
 /* Writes the record of `name` (nameLen ≤ 65,535) and returns its length. Link target and metadata are read as `entry` in
- * `dir`, or of what `dir` has open where entry is "". With `resolve` the record of a symbolic link says where it leads in
- * the end. `out` has room for the name and ENTRY_REST_MAX. */
+ * `dir`, or of what `dir` has open where entry is "". `out` has room for the name and ENTRY_REST_MAX. */
 uint32_t entry_put(uint8_t *out, const char *name, size_t nameLen, const struct stat *stat, int dir, const char *entry,
-                   bool resolve);
+                   struct entry_detail detail);
 
 /* Reports OK with the record of `entry` in `dir` as it is now; a failure fails the work. */
 void entry_ok(int dir, const char *entry);

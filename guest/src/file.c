@@ -42,7 +42,7 @@ struct operation {
 
 static const struct operation operations[] = {
     [1] = {.run = file_stat, .what = "stat", .flags = FILE_FOLLOW | FILE_RESOLVE},
-    [2] = {.run = file_list, .what = "list", .flags = FILE_SELF | FILE_RESOLVE, .up = true},
+    [2] = {.run = file_list, .what = "list", .flags = FILE_SELF | FILE_RESOLVE | FILE_WITH_METADATA, .up = true},
     [3] = {.run = file_read, .what = "read", .up = true, .okFirst = true},
     [4] = {.run = file_write,
            .what = "write",

@@ -19,6 +19,7 @@ enum file_flag {
   FILE_MISSING_OK = 512,
   FILE_RESOLVE = 1024,
   FILE_PRIVILEGED = 2048,
+  FILE_WITH_METADATA = 4096,
 };
 
 enum file_tag {

@@ -21,7 +21,7 @@
 static struct {
   uint8_t *bytes;
   size_t len;
-  bool resolve;
+  struct entry_detail detail;
 } list;
 
 static void add_record(const char *name, size_t len, const struct stat *stat, int dir, const char *entry) {
@@ -29,7 +29,7 @@ static void add_record(const char *name, size_t len, const struct stat *stat, in
     work_write(list.bytes, list.len);
     list.len = 0;
   }
-  list.len += entry_put(list.bytes + list.len, name, len, stat, dir, entry, list.resolve);
+  list.len += entry_put(list.bytes + list.len, name, len, stat, dir, entry, list.detail);
 }
 
 static void list_visit(const struct walk_entry *entry, void *context) {
@@ -43,7 +43,8 @@ void file_list(const struct file *file) {
   int root = path_open(path_text(file->path), O_RDONLY | O_DIRECTORY | O_NONBLOCK, 0);
   if (root < 0) work_fail(-root, STAGE_PATH);
   if (!(list.bytes = malloc(LIST_BUFFER))) work_fail(ENOMEM, STAGE_LIMIT);
-  list.resolve = file->flags & FILE_RESOLVE;
+  list.detail.resolve = file->flags & FILE_RESOLVE;
+  list.detail.metadata = file->flags & FILE_WITH_METADATA;
   if (file->flags & FILE_SELF) {
     if (fstat(root, &stat) < 0) work_fail(errno, STAGE_OPERATION);
     add_record(".", 1, &stat, root, "");

@@ -50,6 +50,7 @@ export const FLAG = {
   missingOk: 512,
   resolve: 1024,
   privileged: 2048,
+  withMetadata: 4096,
 } as const;
 
 type Path = string | Uint8Array;

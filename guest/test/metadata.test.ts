@@ -43,8 +43,9 @@ test('what a write notes is in its entry, in stat, in a list and after a rename'
   assert.deepEqual(written.metadata.toSorted(), expected);
   assert.equal(python('print(os.getxattr(sys.argv[1], sys.argv[2]).decode())', path, `${PREFIX}author`), 'me');
   assert.deepEqual((await stat(link, path)).metadata.toSorted(), expected);
-  const [listed] = await list(link, dir);
+  const [listed] = await list(link, dir, [[TAG.flags, FLAG.withMetadata]]);
   assert.deepEqual(listed?.metadata.toSorted(), expected);
+  assert.deepEqual((await list(link, dir))[0]?.metadata, [], 'lists tell it only where asked');
   const moved = await operate(link, OP.rename, path, [[TAG.path2, `${path}2`]]);
   assert.deepEqual(parseEntries(moved.get(1)!)[0]?.metadata.toSorted(), expected);
 });
@@ -64,7 +65,7 @@ test('attributes that programs set are told where they have the prefix, of direc
   setAttribute(dir, `${PREFIX}kind`, 'dir');
   symlinkSync('file', `${dir}/link`);
   assert.deepEqual((await stat(link, dir)).metadata, ['kind=dir']);
-  const entries = await list(link, dir, [[TAG.flags, FLAG.self]]);
+  const entries = await list(link, dir, [[TAG.flags, FLAG.self | FLAG.withMetadata]]);
   const found = Object.fromEntries(entries.map(({ name, metadata }) => [name.toString(), metadata]));
   assert.deepEqual(found, { '.': ['kind=dir'], file: ['tag=ä'], link: [] });
 });

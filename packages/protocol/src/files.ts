@@ -48,6 +48,7 @@ export const StatQuery = PathQuery.extend({ follow: flag, resolve: flag });
 export const ListQuery = PathQuery.extend({
   depth: z.coerce.number().int().min(1).max(64).default(1),
   resolve: flag,
+  metadata: flag.describe('with the metadata of the entries; the list then takes twice as long'),
 });
 export const ReadQuery = PathQuery;
 /** Names and values of one file together: what a file system is sure to hold. */

@@ -88,12 +88,13 @@ export class Files {
     }
   }
 
-  /** What a directory holds, `depth` levels down (default 1), parents first. */
+  /** What a directory holds, `depth` levels down (default 1), parents first. `metadata`: with that of the entries, in twice the time. */
   async *list(
     path: FilePath,
-    options: FileOptions & { depth?: number; resolve?: boolean } = {},
+    options: FileOptions & { depth?: number; resolve?: boolean; metadata?: boolean } = {},
   ): AsyncGenerator<Entry> {
-    const query = { ...where(path, options), depth: options.depth, resolve: options.resolve };
+    const { depth, resolve, metadata } = options;
+    const query = { ...where(path, options), depth, resolve, metadata };
     const headers = { accept: 'application/x-ndjson' };
     yield* ndjson<Entry>(
       await this.#context.http.stream('GET', `${this.#base}/list`, { query, headers, signal: options.signal }),

@@ -39,6 +39,7 @@ export const fileHandlers: Handlers<'file'> = {
       user: query.user,
       depth: query.depth,
       resolve: query.resolve,
+      metadata: query.metadata,
     });
     if (req.headers.accept?.includes('application/x-ndjson')) return ndjson(entries);
     return { items: await gatherEntries(entries) };

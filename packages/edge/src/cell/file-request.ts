@@ -34,6 +34,7 @@ export const FILE_FLAG = {
   MISSING_OK: 512,
   RESOLVE: 1024,
   PRIVILEGED: 2048,
+  WITH_METADATA: 4096,
 } as const;
 
 export type FileFields = {

@@ -39,14 +39,15 @@ export class Files implements FileService {
   async *list(
     sandbox: string,
     path: FilePath,
-    options: As & { depth: number; resolve?: boolean },
+    options: As & { depth: number; resolve?: boolean; metadata?: boolean },
   ): AsyncGenerator<Entry> {
     const { box, cell, as } = await this.#begin(sandbox, options);
+    const { depth, resolve = false, metadata = false } = options;
     const journal = this.#journal(box, 'list', path, as);
     let entries = 0;
     box.open += 1;
     try {
-      for await (const entry of cell.list(path, { ...as, depth: options.depth, resolve: options.resolve ?? false })) {
+      for await (const entry of cell.list(path, { ...as, depth, resolve, metadata })) {
         entries += 1;
         yield entryView(entry, joinPath(path, entry.name));
       }

@@ -16,7 +16,12 @@ export type Accounts = {
 export interface FileService {
   /** `resolve`: of a link also where it leads. */
   stat(sandbox: string, path: FilePath, options: As & { follow: boolean; resolve?: boolean }): Promise<Entry>;
-  list(sandbox: string, path: FilePath, options: As & { depth: number; resolve?: boolean }): AsyncIterable<Entry>;
+  /** `metadata` of the entries is read only where asked: it doubles the time. */
+  list(
+    sandbox: string,
+    path: FilePath,
+    options: As & { depth: number; resolve?: boolean; metadata?: boolean },
+  ): AsyncIterable<Entry>;
   /** Looked up inside; what was read in the last seconds is good enough unless `fresh`. Not journalled. */
   accounts(sandbox: string, options?: { fresh?: boolean }): Promise<Accounts>;
   /** `entry` is known before the first byte. Destroying the stream ends the read. */

@@ -48,7 +48,7 @@ export const FILESYSTEM_METHODS: RpcTable = {
 async function listDirectory(call: EnvdCall, asked: string, depth: number): Promise<object> {
   const actor = await actorOf(call);
   const path = resolvePath(asked, actor);
-  const how = { ...actingFor(actor), depth: Math.min(depth, DEPTH_MAX), resolve: true };
+  const how = { ...actingFor(actor), depth: Math.min(depth, DEPTH_MAX), resolve: true, metadata: true };
   const entries: Entry[] = [];
   for await (const entry of call.context.edge.files.list(call.sandbox, Buffer.from(path), how)) {
     if (entries.length === LIST_ITEMS_MAX)
