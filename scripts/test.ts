@@ -16,7 +16,8 @@ const MINUTE_MS = 60_000;
 type Suite = { name: string; run: Run; leaks: boolean; long?: true };
 
 const files = (...patterns: string[]) => globSync(patterns, { cwd: ROOT });
-const unit = () => files('{packages/*/src,scripts}/**/*.test.ts').filter((file) => !file.includes('.kernel.'));
+const unit = () =>
+  files('{packages/*/src,scripts,interpreter}/**/*.test.ts').filter((file) => !file.includes('.kernel.'));
 const kernel = () => files('packages/*/src/**/*.kernel.test.ts', 'test/kernel/**/*.test.ts');
 
 const guestFiles = testSuite(() => files('guest/test/*.test.ts'), 5 * MINUTE_MS);

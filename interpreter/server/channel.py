@@ -1,11 +1,12 @@
 """How the server speaks with a kernel: lines of JSON over a socket.
 
 To the kernel: `{"code", "env"}`, one at a time. From it: `{"type": "ready"}` once, then for each request any number of `result`
-(`main`, `data` by MIME type), `error` (`name`, `value`, `traceback`) and `note` (`text`), and one `done`.
+(`main`, `data` by MIME type), and `error` (`name`, `value`, `traceback`), and one `done`.
 """
 
 import asyncio
 import json
+import os
 import socket
 import subprocess
 
@@ -31,6 +32,11 @@ class JsonChannel:
     def arguments(self):
         return (str(self._theirs.fileno()),)
 
+    @staticmethod
+    def heard(text):
+        """What a client gets of the kernel's stderr."""
+        return text
+
     async def open(self):
         """Called when the kernel has its end."""
         self._theirs.close()
@@ -55,3 +61,35 @@ class JsonChannel:
     def close(self):
         if hasattr(self, "_writer"):
             self._writer.close()
+
+
+class PipeChannel(JsonChannel):
+    """The same over two pipes, for languages that open descriptors by name: the last two arguments are where requests come from and
+    where answers go."""
+
+    def __init__(self):
+        self._requests_theirs, self._requests = os.pipe()
+        self._answers, self._answers_theirs = os.pipe()
+
+    @property
+    def fds(self):
+        return (self._requests_theirs, self._answers_theirs)
+
+    @property
+    def arguments(self):
+        return tuple(str(fd) for fd in self.fds)
+
+    async def open(self):
+        for fd in self.fds:
+            os.close(fd)
+        loop = asyncio.get_running_loop()
+        self._reader = asyncio.StreamReader(limit=limits.MESSAGE_BYTES)
+        protocol = asyncio.StreamReaderProtocol(self._reader)
+        self._reading, _ = await loop.connect_read_pipe(lambda: protocol, os.fdopen(self._answers, "rb", 0))
+        writing, flow = await loop.connect_write_pipe(asyncio.streams.FlowControlMixin, os.fdopen(self._requests, "wb", 0))
+        self._writer = asyncio.StreamWriter(writing, flow, None, loop)
+
+    def close(self):
+        super().close()
+        if hasattr(self, "_reading"):
+            self._reading.close()

@@ -6,11 +6,11 @@ import signal
 import subprocess
 
 from . import limits
-from .channel import JsonChannel
+from .channel import JsonChannel, PipeChannel
 from .output_pipe import OutputPipe
 from .shell_channel import ShellChannel
 
-_CHANNELS = {"json": JsonChannel, "shell": ShellChannel}
+_CHANNELS = {"json": JsonChannel, "pipes": PipeChannel, "shell": ShellChannel}
 _TAIL_CHARS = 2000
 
 
@@ -40,7 +40,7 @@ class Kernel:
         self._pidfd = os.pidfd_open(process.pid)
         loop.add_reader(self._pidfd, self._reap)
         self._pipes = [
-            OutputPipe(name, os.dup(stream.fileno()), self._output)
+            OutputPipe(name, os.dup(stream.fileno()), self._output, lambda: self._sink is not None)
             for name, stream in (("stdout", process.stdout), ("stderr", process.stderr))
         ]
         process.stdout.close()
@@ -136,7 +136,10 @@ class Kernel:
 
     async def _output(self, name, text):
         self._tail = (self._tail + text)[-_TAIL_CHARS:]
-        await self._tell({"type": name, "text": text})
+        if name == "stderr":
+            text = self._channel.heard(text)
+        if text:
+            await self._tell({"type": name, "text": text})
 
     async def _tell(self, message):
         if self._sink is not None:

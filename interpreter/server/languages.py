@@ -13,10 +13,13 @@ DEFAULT_LANGUAGES = ("python", "javascript")
 
 _PYTHON = ["/usr/bin/python3", os.path.join(HERE, "kernels", "python")]
 _NODE = ["--expose-internals", "--disable-warning=ExperimentalWarning", os.path.join(HERE, "kernels", "javascript", "kernel.js")]
+_R = ["/usr/bin/Rscript", "--vanilla", os.path.join(HERE, "kernels", "r", "kernel.R")]
+# The heap is bounded by the sandbox's memory; one thread collects garbage, and what is compiled once stays simple.
+_JAVA = ["/usr/bin/java", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto", "-cp", os.path.join(HERE, "kernels", "java"), "Kernel"]
 
 
 class Language:
-    """`speaks` is the form of the messages: `json` lines on descriptor 3, or `shell` (shell_channel.py)."""
+    """`speaks` is the form of the messages: lines of `json` over a socket or `pipes` (channel.py), or `shell` (shell_channel.py)."""
 
     def __init__(self, name, program, argv, speaks="json"):
         self.name = name
@@ -34,6 +37,8 @@ def _languages():
         Language("javascript", node, [node, *_NODE, "javascript"]),
         Language("typescript", node, [node, *_NODE, "typescript"]),
         Language("bash", bash[0], bash, speaks="shell"),
+        Language("r", "/usr/bin/Rscript", _R, speaks="pipes"),
+        Language("java", "/usr/bin/java", _JAVA, speaks="pipes"),
     ]
     return {language.name: language for language in every}
 

@@ -26,6 +26,9 @@ CHUNK_BYTES = 64 * 1024
 # An unfinished line waits this long for its rest.
 LINE_WAIT_S = 0.02
 
+# Between two reads of output that belongs to no execution.
+UNWANTED_WAIT_S = 0.05
+
 CONTEXTS = 64
 WAITING_PER_CONTEXT = 256
 CONNECTIONS = 512

@@ -14,13 +14,15 @@ class OutputPipe:
     """The reading end of one stream of one kernel.
 
     `emit(name, text)` gets the text; while it waits, the pipe fills and the writer waits as well, so nothing is dropped and
-    nothing piles up. Bytes that are not UTF-8 become U+FFFD.
+    nothing piles up. Bytes that are not UTF-8 become U+FFFD. While `wanted()` is false nobody gets the text: it is read all the
+    same, because what runs in the background would stop at a full pipe, but slowly.
     """
 
-    def __init__(self, name, fd, emit):
+    def __init__(self, name, fd, emit, wanted):
         self._name = name
         self._fd = fd
         self._emit = emit
+        self._wanted = wanted
         self._held = bytearray()
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
         self._lock = asyncio.Lock()
@@ -30,9 +32,15 @@ class OutputPipe:
     async def _pump(self):
         while await self._readable():
             async with self._lock:
-                if not self._read(limits.CHUNK_BYTES):
-                    return
-            if self._unfinished():
+                got = self._read(limits.CHUNK_BYTES)
+            if got is None:
+                # `flush` was faster.
+                continue
+            if got == 0:
+                return
+            if not self._wanted():
+                await asyncio.sleep(limits.UNWANTED_WAIT_S)
+            elif self._unfinished():
                 await asyncio.sleep(limits.LINE_WAIT_S)
             async with self._lock:
                 self._read(limits.CHUNK_BYTES - len(self._held))
@@ -62,13 +70,13 @@ class OutputPipe:
         return len(self._held) < limits.CHUNK_BYTES // 2 and not self._held.endswith(b"\n")
 
     def _read(self, most):
-        """Reads what is there without waiting; the number of bytes, 0 when there is none."""
+        """Reads what is there without waiting: the number of bytes, 0 at the end, None when there is nothing yet."""
         if most <= 0 or self._fd < 0:
             return 0
         try:
             data = os.read(self._fd, most)
         except BlockingIOError:
-            return 0
+            return None
         self._held += data
         return len(data)
 

@@ -2,18 +2,22 @@
 
 import asyncio
 import os
+import re
 import shlex
 
 # What bash is told at its stdin, as if typed at a terminal: an interrupt ends the line that runs, not the shell. The code comes
 # over one descriptor in three parts that each end with NUL, the exit status goes back over another; commands have neither, nor
-# our stdin.
+# our stdin. The status has a line of its own: after code that is cut short in a quotation bash misreads a brace.
 _PROLOGUE = "{ export -n PS1 PS2; set +o history; printf 'ready\\0' >&STATUS; } 2>/dev/null\n"
 _RUN = """\
 { IFS= read -r -d "" -u CODE __before; IFS= read -r -d "" -u CODE __code; IFS= read -r -d "" -u CODE __after; eval "$__before"; } 2>/dev/null
 eval "$__code" </dev/null CODE<&- STATUS>&-
-{ __status=$?; eval "$__after"; printf "%d\\0" "$__status" >&STATUS; } 2>/dev/null
+__status=$?
+{ eval "$__after"; printf "%d\\0" "$__status" >&STATUS; } 2>/dev/null
 """
 _STATUS_BYTES = 64
+# What bash says of the terminal that it has not when a command of it was killed.
+_NOISE = re.compile(r"^bash: \[[^\]\n]*\] tcsetattr: Inappropriate ioctl for device\n", re.MULTILINE)
 
 
 class ShellChannel:
@@ -37,6 +41,11 @@ class ShellChannel:
     arguments = ()
     # Without a prompt: it would be in the first command's stderr.
     environment = {"PS1": "", "PS2": ""}
+
+    @staticmethod
+    def heard(text):
+        """What a client gets of the shell's stderr."""
+        return _NOISE.sub("", text)
 
     async def open(self):
         """Called when the shell has its ends."""

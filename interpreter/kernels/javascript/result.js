@@ -30,7 +30,9 @@ exports.errorMessage = function errorMessage(error) {
   if (!(error instanceof Error) && typeof error?.stack !== 'string') {
     return { type: 'error', name: 'Error', value: inspect(error), traceback: '' };
   }
-  const frames = String(error.stack).split('\n').filter((line) => !OURS.test(line));
+  const frames = String(error.stack)
+    .split('\n')
+    .filter((line) => !OURS.test(line));
   return { type: 'error', name: String(error.name), value: String(error.message), traceback: frames.join('\n') };
 };
 

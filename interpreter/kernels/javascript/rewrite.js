@@ -2,11 +2,17 @@
 'use strict';
 
 const FUNCTIONS = new Set(['FunctionDeclaration', 'FunctionExpression', 'ArrowFunctionExpression', 'MethodDefinition']);
-const MODULE_NODES = new Set(['ImportDeclaration', 'ExportNamedDeclaration', 'ExportDefaultDeclaration', 'ExportAllDeclaration']);
+const MODULE_NODES = new Set([
+  'ImportDeclaration',
+  'ExportNamedDeclaration',
+  'ExportDefaultDeclaration',
+  'ExportAllDeclaration',
+]);
 
 /** Whether something at the top of the program has to be awaited. */
 exports.hasAwait = function hasAwait(node) {
-  if (node.type === 'AwaitExpression' || (node.type === 'ForOfStatement' && node.await) || MODULE_NODES.has(node.type)) return true;
+  if (node.type === 'AwaitExpression' || (node.type === 'ForOfStatement' && node.await) || MODULE_NODES.has(node.type))
+    return true;
   if (FUNCTIONS.has(node.type)) return false;
   return children(node).some(hasAwait);
 };
@@ -87,7 +93,8 @@ function importNames(node, edits, names) {
   for (const { type, local, imported } of node.specifiers) {
     names.add(local.name);
     if (type === 'ImportNamespaceSpecifier') whole = `${local.name} = `;
-    else picked.push(`${type === 'ImportDefaultSpecifier' ? 'default' : (imported.raw ?? imported.name)}: ${local.name}`);
+    else
+      picked.push(`${type === 'ImportDefaultSpecifier' ? 'default' : (imported.raw ?? imported.name)}: ${local.name}`);
   }
   const pattern = picked.length > 0 ? `{ ${picked.join(', ')} } = ` : '';
   edits.replace(node.start, node.end, `;(${pattern}${whole}${loaded});`);
@@ -102,7 +109,8 @@ function returnValue(node, edits) {
 /** Names that a pattern binds. */
 function namesIn(pattern) {
   if (pattern.type === 'Identifier') return [pattern.name];
-  if (pattern.type === 'ObjectPattern') return pattern.properties.flatMap((each) => namesIn(each.value ?? each.argument));
+  if (pattern.type === 'ObjectPattern')
+    return pattern.properties.flatMap((each) => namesIn(each.value ?? each.argument));
   if (pattern.type === 'ArrayPattern') return pattern.elements.filter(Boolean).flatMap(namesIn);
   return namesIn(pattern.left ?? pattern.argument);
 }

@@ -1,9 +1,9 @@
 """The kernel's end of the socket to the server: lines of JSON (server/channel.py says which)."""
 
-import json
 import math
 import os
 import socket
+from json import dumps, loads
 
 # Representations that are longer than this are left out, with a note.
 REPRESENTATION_CHARS = 16 * 1024 * 1024
@@ -29,7 +29,7 @@ class Channel:
     def send(self, message):
         """Throws OSError when the server has gone."""
         if self.in_kernel:
-            self._socket.sendall(json.dumps(message, default=str).encode() + b"\n")
+            self._socket.sendall(dumps(message, default=str).encode() + b"\n")
 
     def receive(self):
         """The next request if it is here completely, after reading once; None if not. Throws EOFError when the server has gone."""
@@ -41,14 +41,14 @@ class Channel:
         if not newline:
             return None
         self._received = rest
-        return json.loads(line)
+        return loads(line)
 
     def send_result(self, data, is_main):
         """Sends a bundle of representations by MIME type, without those that are too long."""
         fitting, long = {}, []
         for kind, value in data.items():
             value = plain(value)
-            size = len(value) if isinstance(value, str) else len(json.dumps(value, default=str))
+            size = len(value) if isinstance(value, str) else len(dumps(value, default=str))
             if size > REPRESENTATION_CHARS:
                 long.append(f"{kind} ({size} characters)")
             else:
