@@ -87,14 +87,15 @@ function namingCause({ asked }: RunningExec, error: VivError): VivError {
 /** Takes back a command that could not be started, and gives its idempotency key free: nothing of it ran. */
 function refuse(exec: RunningExec, error: VivError): void {
   const { box } = exec;
-  if (exec.endRecord) return endedEarly(exec);
+  if (exec.endRecord && box.row.state !== 'running') return endedEarly(exec);
+  if (exec.endRecord) throw error;
   exec.process?.cancel();
   if (exec.asked.idempotencyKey) box.execKeys?.delete(exec.asked.idempotencyKey);
   exec.failedToStart(error);
   throw error;
 }
 
-/** It was ended while it was being started. Its record says how, unless the sandbox is gone with it. */
+/** It was ended while it was being started, by a call or a pause. Its record says how, unless the sandbox is gone with it. */
 function endedEarly({ box: { row } }: RunningExec): void {
   if (row.state === 'ending' || isFinal(row.state)) throw deadError(row);
 }
