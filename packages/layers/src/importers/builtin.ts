@@ -21,9 +21,10 @@ const PACKAGES = [
   'python3-venv',
   'sudo',
 ];
-/** What scripts written for E2B's template `base` find there besides; `ss` and `pgrep` are how its clients ask whether a server is up. */
+/** What scripts written for E2B's template `base` find there besides; `ss` and `pgrep` are how its clients ask whether a server is up, `setfattr` notes metadata of files. */
 const E2B_PACKAGES = [
   ...PACKAGES.filter((name) => name !== 'python3-pytest'),
+  'attr',
   'bzip2',
   'file',
   'g++',
