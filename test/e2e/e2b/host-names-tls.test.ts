@@ -36,6 +36,10 @@ describe('by host name over TLS, with an authority of one’s own', () => {
     assert.match(await client('web-socket.ts'), /^all is well\n$/);
   });
 
+  test('ports are for holders of the traffic token where they are not public; hosts are masked; inner TLS is spoken', async () => {
+    assert.match(await client('public-ports.ts'), /^all is well\n$/);
+  });
+
   test('a client that does not trust the authority refuses', async () => {
     const env = { E2B_API_KEY: node.connection.apiKey, E2B_DOMAIN: domain, NODE_EXTRA_CA_CERTS: '', ...unset };
     await assert.rejects(names.run([process.execPath, join(PROGRAMS, 'by-host-name.ts')], env), /certificate/);
