@@ -36,9 +36,7 @@ export const Volume = z
     sizeMiB: z.number(),
     usedBytes: z.number(),
     createdAt: Time,
-    sandboxes: z
-      .array(Id)
-      .describe('live sandboxes that have it mounted; those of other keys are among them only for an admin'),
+    sandboxes: z.array(Id).describe('live sandboxes that have it, also paused ones'),
   })
   .openapi('Volume');
 export type Volume = z.infer<typeof Volume>;

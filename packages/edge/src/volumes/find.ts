@@ -26,10 +26,16 @@ export function requireDisk({ volumeDisk }: EdgeContext): VolumeDisk {
   throw new VivError('unsupported', `this node can have no volumes now: ${volumeDisk.trouble}`);
 }
 
-/** Live sandboxes that have it, also paused ones. */
-export function mountedIn(context: EdgeContext, id: string): string[] {
-  const boxes = [...context.boxes.values()];
-  return boxes.filter(({ row }) => row.volumes?.some((volume) => volume.id === id)).map((box) => box.id);
+/** Live sandboxes, also paused ones, by the ids of the volumes that they have. */
+export function mountedIn({ boxes }: EdgeContext): Map<string, string[]> {
+  const found = new Map<string, string[]>();
+  for (const { id, row } of boxes.values())
+    for (const volume of new Set(row.volumes?.map((mounted) => mounted.id))) {
+      const those = found.get(volume);
+      if (those) those.push(id);
+      else found.set(volume, [id]);
+    }
+  return found;
 }
 
 function notFound(nameOrId: string): VivError {

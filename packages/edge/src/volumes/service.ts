@@ -62,11 +62,12 @@ export class Volumes implements VolumeService {
 
   list(page: PageRequest, owner?: string): PageOf<Volume> {
     const after = page.cursor === undefined ? '' : decodeCursor(page.cursor);
+    const mounted = mountedIn(this.#context);
     const rows = this.#context.registry.volumes
       .all()
       .filter((row) => row.state === 'ready' && row.id > after && (owner === undefined || row.keyId === owner));
     return pageOf(
-      rows.slice(0, page.limit + 1).map((row) => this.#view(row)),
+      rows.slice(0, page.limit + 1).map((row) => this.#view(row, mounted)),
       page.limit,
       ({ id }) => id,
     );
@@ -76,7 +77,7 @@ export class Volumes implements VolumeService {
     const { registry } = this.#context;
     const row = requireVolume(this.#context, id);
     requireDisk(this.#context);
-    const sandboxes = mountedIn(this.#context, id);
+    const sandboxes = mountedIn(this.#context).get(id) ?? [];
     if (sandboxes.length > 0)
       throw new VivError(
         'volume_in_use',
@@ -125,8 +126,8 @@ export class Volumes implements VolumeService {
       });
   }
 
-  #view({ id, name, sizeMiB, createdAt }: VolumeRow): Volume {
+  #view({ id, name, sizeMiB, createdAt }: VolumeRow, mounted = mountedIn(this.#context)): Volume {
     const usedBytes = this.#context.volumeDisk.usedBytes(id);
-    return { id, name, sizeMiB, usedBytes, createdAt: isoTime(createdAt), sandboxes: mountedIn(this.#context, id) };
+    return { id, name, sizeMiB, usedBytes, createdAt: isoTime(createdAt), sandboxes: mounted.get(id) ?? [] };
   }
 }
