@@ -85,6 +85,8 @@ export async function createApiServer(options: ApiServerOptions): Promise<ApiSer
 
   const answer = (req: IncomingMessage, res: ServerResponse) => {
     req.on('error', ignore);
+    // Whoever writes after an answer was cut off must not end the server.
+    res.on('error', ignore);
     try {
       if (closing) throw new VivError('shutting_down', 'the server is stopping');
       const asked = e2b?.target(req);

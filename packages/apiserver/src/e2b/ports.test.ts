@@ -177,6 +177,26 @@ test('a paused sandbox is woken by a request when it was made so, else it is not
   assert.equal((await other.byHeader(49_983)).status, 502);
 });
 
+test('clients are disconnected when their sandbox is paused or ends: answers break off, sockets close, who waits is told', async () => {
+  for (const end of ['pause', 'kill'] as const) {
+    await using at = await serving();
+    at.inside.removeAllListeners('request');
+    at.inside.on('request', (req: IncomingMessage, res: ServerResponse) => req.url === '/begun' && res.write('some'));
+    const sockets = new WebSocketServer({ server: at.inside as ReturnType<typeof createServer> });
+    const headers = { 'e2b-sandbox-id': at.sandboxID, 'e2b-sandbox-port': '8000' };
+    const socket = new WebSocket(`ws://127.0.0.1:${at.api.port}/`, { headers });
+    await once(socket, 'open');
+    const begun = await fetch(`${at.api.url}/begun`, { headers });
+    const waiting = at.byHeader(8000);
+    await once(at.inside, 'request');
+    const closed = once(socket, 'close');
+    await at.api.edge.sandboxes[end](at.sandboxID);
+    await Promise.all([closed, assert.rejects(begun.text())]);
+    assert.equal((await waiting).status, 502);
+    sockets.close();
+  }
+});
+
 test('health needs no token; a page of any origin may ask envd', async () => {
   await using at = await serving();
   const { url } = at.api;

@@ -13,6 +13,7 @@ import { allowE2bOrigins } from './cors.ts';
 import { EnvdServer } from './envd/envd-server.ts';
 import { HTTP_METHODS } from './envd/methods.ts';
 import { sendE2bFailure } from './error.ts';
+import { OpenCalls } from './open-calls.ts';
 import { portDoor } from './port-door.ts';
 import { type E2bTarget, ENVD_PORT, e2bTarget } from './routing.ts';
 import { SignedFiles } from './signed-files.ts';
@@ -29,6 +30,7 @@ export class E2bSurface {
   readonly #files: SignedFiles;
   readonly #gateway: Gateway;
   readonly #door: ReturnType<typeof portDoor>;
+  readonly #open: OpenCalls;
   readonly #pruning: NodeJS.Timeout;
 
   constructor(context: E2bContext, gateway: Gateway, metrics: RequestMetrics, limits: ControlLimits) {
@@ -39,6 +41,7 @@ export class E2bSurface {
     this.#envd = new EnvdServer(context, metrics);
     this.#files = new SignedFiles(context, signedBy);
     this.#door = portDoor(context);
+    this.#open = new OpenCalls(context);
     this.#pruning = setInterval(() => void this.#prune(), PRUNE_MS);
     this.#pruning.unref();
     void this.#prune();
@@ -47,6 +50,7 @@ export class E2bSurface {
   /** Before its store is closed. */
   async close(): Promise<void> {
     clearInterval(this.#pruning);
+    this.#open.close();
     await this.#templates.close();
   }
 
@@ -61,7 +65,12 @@ export class E2bSurface {
     if (ours && allowE2bOrigins(req, res)) return;
     if (target.kind === 'control' || target.kind === 'preflight') void this.#control.handle(req, res);
     else if (target.kind === 'signed') void this.#signed(req, res);
-    else if (target.port === ENVD_PORT) void this.#envd.handle(req, res, target.id);
+    else this.#toSandbox(req, res, target);
+  }
+
+  #toSandbox(req: IncomingMessage, res: ServerResponse, target: { id: string; port: number }): void {
+    this.#open.add(target.id, req, res);
+    if (target.port === ENVD_PORT) void this.#envd.handle(req, res, target.id);
     else void this.#gateway.handle(req, res, this.#inner(req, target), this.#door);
   }
 
@@ -69,6 +78,7 @@ export class E2bSurface {
   upgrade(req: IncomingMessage, socket: Duplex, head: Buffer, target: E2bTarget): void {
     if (target.kind !== 'port' || target.port === ENVD_PORT)
       throw new VivError('route_not_found', `no WebSocket is at ${req.url?.split('?')[0]?.slice(0, 200)}`);
+    this.#open.addSocket(target.id, socket);
     void this.#gateway.upgrade(req, socket, head, this.#inner(req, target), this.#door);
   }
 
@@ -89,7 +99,7 @@ export class E2bSurface {
   /** The request goes to the sandbox whose token its signature was made with. */
   async #signed(req: IncomingMessage, res: ServerResponse): Promise<void> {
     try {
-      await this.#envd.handle(req, res, await this.#files.find(req));
+      this.#toSandbox(req, res, { id: await this.#files.find(req), port: ENVD_PORT });
     } catch (error) {
       sendE2bFailure(req, res, error, this.#context.log);
     }

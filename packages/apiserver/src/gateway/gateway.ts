@@ -120,6 +120,8 @@ function tunnel(
     socket.write(`${text}\r\n`, 'latin1');
     if (early.length > 0) socket.write(early);
     if (head.length > 0) stream.write(head);
+    // Two pipelines listen on both ends.
+    for (const end of [socket, stream]) end.setMaxListeners(32);
     pipeline(socket, stream, () => stream.destroy());
     pipeline(stream, socket, () => socket.destroy());
   });
