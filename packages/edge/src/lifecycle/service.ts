@@ -1,4 +1,4 @@
-import { decodeCursor, isFinal, pageOf } from '@vivarium/core';
+import { isFinal } from '@vivarium/core';
 import {
   type Change,
   type ForkRequest,
@@ -31,6 +31,7 @@ import { createBox, type Origin } from './create.ts';
 import { endBox } from './end.ts';
 import { requireBox, requireRow } from './find.ts';
 import { forkBox, forkKey } from './fork.ts';
+import { listSandboxes } from './list.ts';
 import { mountImage, unmountImage } from './mounts.ts';
 import { packBox, snapshotBox } from './pack.ts';
 import { pauseBox } from './pause.ts';
@@ -72,14 +73,7 @@ export class Sandboxes implements SandboxService {
   }
 
   list(filter: SandboxFilter, page: PageRequest): PageOf<Sandbox> {
-    const { order = 'desc' } = filter;
-    const from = page.cursor === undefined ? undefined : keyIn(order, decodeCursor(page.cursor));
-    const rows = this.#context.registry.sandboxes.list(filter, from, page.limit + 1);
-    return pageOf(
-      rows.map((row) => toSandbox(row)),
-      page.limit,
-      ({ id }) => (order === 'asc' ? `${ASCENDING}${id}` : id),
-    );
+    return listSandboxes(this.#context, filter, page);
   }
 
   update(id: string, change: SandboxUpdate): Sandbox {
@@ -274,17 +268,6 @@ export class Sandboxes implements SandboxService {
   #box(id: string): Box {
     return requireBox(this.#context, id);
   }
-}
-
-/** Marks the cursors of lists whose oldest comes first. */
-const ASCENDING = 'asc:';
-
-/** The id in a cursor. Throws `invalid_argument` when the list it came from was in the other order. */
-function keyIn(order: 'asc' | 'desc', key: string): string {
-  if (key.startsWith(ASCENDING) === (order === 'asc')) return order === 'asc' ? key.slice(ASCENDING.length) : key;
-  throw new VivError('invalid_argument', `the cursor is of a list in the other order than "${order}"`, {
-    details: { field: 'cursor' },
-  });
 }
 
 /** `key=value`, or a key that is there. */

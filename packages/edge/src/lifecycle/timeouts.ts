@@ -62,6 +62,8 @@ async function timedOut(box: Box, reason: EndReason): Promise<void> {
 export async function holdBox(box: Box, reason: EndReason): Promise<void> {
   box.note('state', { held: reason });
   box.change({ expiresAt: null });
-  await pauseBox(box, { memory: box.row.pauseMemory ?? true });
+  const { state, pauseMemory = true } = box.row;
+  if (state === 'creating' || state === 'ending') return;
+  await pauseBox(box, { memory: pauseMemory });
   armTimeouts(box);
 }

@@ -17,7 +17,7 @@ export class SandboxTable {
   readonly #get: StatementSync;
   readonly #delete: StatementSync;
   readonly #live: StatementSync;
-  readonly #scans: Record<'all' | 'live' | 'lease', Record<'asc' | 'desc', StatementSync>>;
+  readonly #scans: Record<'all' | 'lease', Record<'asc' | 'desc', StatementSync>>;
   readonly #total: StatementSync;
   readonly #surplus: StatementSync;
 
@@ -38,7 +38,7 @@ export class SandboxTable {
       desc: db.prepare(`SELECT body FROM sandboxes WHERE ${where} AND id < ? ORDER BY id DESC LIMIT ?`),
       asc: db.prepare(`SELECT body FROM sandboxes WHERE ${where} AND id > ? ORDER BY id ASC LIMIT ?`),
     });
-    this.#scans = { all: scan(OF_OWNER), live: scan(`live = 1 AND ${OF_OWNER}`), lease: scan('lease = ?') };
+    this.#scans = { all: scan(OF_OWNER), lease: scan('lease = ?') };
     this.#total = db.prepare("SELECT seq FROM sqlite_sequence WHERE name = 'sandboxes'");
     this.#surplus = db.prepare(
       "SELECT id FROM sandboxes WHERE live = 0 AND (ended_at < ? OR id <= coalesce((SELECT id FROM sandboxes WHERE live = 0 ORDER BY id DESC LIMIT 1 OFFSET ?), '')) LIMIT ?",
@@ -108,10 +108,9 @@ export class SandboxTable {
 
   /** The narrowest index that holds all that match. */
   #scan(filter: SandboxFilter, from: string) {
-    const { order = 'desc', lease, states, owner = null } = filter;
+    const { order = 'desc', lease, owner = null } = filter;
     if (lease) return this.#scans.lease[order].all(lease, from, SCAN_ROWS);
-    const onlyLive = states?.length && states.every(isLive);
-    return this.#scans[onlyLive ? 'live' : 'all'][order].all(owner, owner, from, SCAN_ROWS);
+    return this.#scans.all[order].all(owner, owner, from, SCAN_ROWS);
   }
 
   /** All that were ever made here. */
