@@ -3,7 +3,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { after, before, test } from 'node:test';
 import { collect, type Sandbox, type VivError } from '@vivarium/sdk';
-import { IMAGE, startTestNode, type TestNode } from '../harness/node.ts';
+import { IMAGE, runViv, startTestNode, type TestNode } from '../harness/node.ts';
 
 /** Pausing without memory: processes end, files stay, and the same sandbox boots anew over them. */
 let node: TestNode;
@@ -169,4 +169,32 @@ test('ending the node removes the files of what is paused without memory', async
   assert.equal((await sandbox.refresh()).info.cold, true);
   await sandbox.kill();
   assert.equal((await sandbox.refresh()).state, 'ended');
+});
+
+test('the command line: pause without memory, lists by metadata and age, forks with a time of their own, history of use', async () => {
+  const viv = (...args: string[]) => {
+    const { code: exit, stdout, stderr } = runViv(node, args);
+    assert.equal(exit, 0, stderr);
+    return stdout.trim();
+  };
+  const ids = ['a b=c', 'a b=c', 'other'].map((user) =>
+    viv('create', IMAGE, '--metadata', `user=${user}`, '--metadata', 'x y=1', '--auto-resume', '--no-pause-memory'),
+  );
+  const [first, second] = ids as [string, string, string];
+  const ls = (...args: string[]) => viv('ls', '-q', ...args).split('\n');
+  assert.deepEqual(ls('--metadata', 'user=a b=c', '--oldest-first'), [first, second]);
+  assert.deepEqual(ls('--metadata', 'user=a b=c', '--metadata', 'x y=1', '--image', IMAGE), [second, first]);
+  assert.deepEqual(ls('--image', 'no/such@1'), ['']);
+  assert.match(viv('stats', first, '--history'), /^AT .*MEMORY[^\n]*\n20/);
+  assert.equal(JSON.parse(viv('stats', first, '--history', '--json'))[0].pidsLimit, 512);
+  viv('pause', '--no-memory', first);
+  assert.match(viv('ls', '--metadata', 'user=a b=c'), /paused \(cold\)/);
+  const { cold, autoResume, pauseMemory } = JSON.parse(viv('inspect', first));
+  assert.deepEqual([cold, autoResume, pauseMemory], [true, true, false]);
+  const [fork] = JSON.parse(viv('fork', first, '--ttl', '50s', '--metadata', 'copy=1', '--json'));
+  assert.deepEqual(fork.metadata, { copy: '1' });
+  assert.ok(Date.parse(fork.expiresAt) - Date.parse(fork.startedAt) <= 50_000);
+  assert.equal(viv('exec', first, '--', 'echo', 'awake'), 'awake');
+  assert.equal(JSON.parse(viv('inspect', first)).state, 'running');
+  viv('kill', ...ids, fork.id);
 });

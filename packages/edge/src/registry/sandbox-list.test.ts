@@ -80,24 +80,27 @@ test('a cursor belongs to its order', async () => {
 });
 
 test('while sandboxes come and go, a walk tells none twice and none of those that stay is missing', async () => {
+  let walks = 0;
   await fc.assert(
     fc.asyncProperty(
       fc.record({
         order: fc.constantFrom('asc' as const, 'desc' as const),
         limit: fc.integer({ min: 1, max: 7 }),
+        states: fc.constantFrom([], ['running' as const]),
         moves: fc.array(fc.record({ kill: fc.nat(30), creates: fc.nat(3) }), { maxLength: 12 }),
       }),
-      async ({ order, limit, moves }) => {
+      async ({ order, limit, states, moves }) => {
         const mine: string[] = [];
-        for (let i = 0; i < 20; i++) mine.push((await fake.create({ metadata: { walk: 'yes' } })).id);
+        const walked = `${++walks}`;
+        for (let i = 0; i < 20; i++) mine.push((await fake.create({ metadata: { walk: walked } })).id);
         const gone = new Set<string>();
-        const ids = await walk({ order, states: ['running'], metadata: { walk: 'yes' } }, limit, async (page) => {
+        const ids = await walk({ order, states, metadata: { walk: walked } }, limit, async (page) => {
           const move = moves[page - 1];
           if (!move) return;
           const victim = mine[move.kill];
           if (victim) await fake.edge.sandboxes.kill(victim);
           if (victim) gone.add(victim);
-          for (let i = 0; i < move.creates; i++) mine.push((await fake.create({ metadata: { walk: 'yes' } })).id);
+          for (let i = 0; i < move.creates; i++) mine.push((await fake.create({ metadata: { walk: walked } })).id);
         });
         assert.equal(new Set(ids).size, ids.length);
         assert.deepEqual(
