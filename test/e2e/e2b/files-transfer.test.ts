@@ -225,6 +225,23 @@ test('an upload that breaks off leaves the old file', async () => {
   assert.equal(await run('ls -a | grep -c viv- || true'), '0\n');
 });
 
+test('an upload to a sandbox that is killed meanwhile is told as one to a sandbox that is gone', async () => {
+  const doomed = await node.create();
+  const begun = Promise.withResolvers<void>();
+  const body = new ReadableStream({
+    pull: async (controller) => {
+      controller.enqueue(new Uint8Array(65_536));
+      begun.resolve();
+      await new Promise((resolve) => setTimeout(resolve, 10));
+    },
+  });
+  const upload = doomed.files.write('never', body, { requestTimeoutMs: 0 });
+  const outcome = assert.rejects(upload, { name: 'TimeoutError' });
+  await begun.promise;
+  await doomed.kill();
+  await outcome;
+});
+
 test('a gibibyte goes up and down unchanged, and the server stays small', { timeout: 300_000 }, async () => {
   const big = await node.create();
   const block = Uint8Array.from({ length: 1 << 20 }, (_, at) => (at * 31 + (at >> 9)) & 255);

@@ -119,6 +119,23 @@ test('a body that breaks off ends the file that was on its way with its error', 
   assert.equal((error as VivError).code, 'connection_lost');
 });
 
+test('many small files in one chunk are taken a few at a time, in their order', async () => {
+  const body = Buffer.concat([...Array.from({ length: 500 }, (_, at) => file(`${at}`, `${at}`)), END]);
+  let running = 0;
+  let most = 0;
+  const order: (string | undefined)[] = [];
+  const take = async (name: string | undefined, content: AsyncIterable<Uint8Array>) => {
+    order.push(name);
+    most = Math.max(most, ++running);
+    const [, text] = await gather(name, content);
+    running -= 1;
+    return text;
+  };
+  const names = Array.from({ length: 500 }, (_, at) => `${at}`);
+  assert.deepEqual(await takeForm(headers, chunked(body, [body.length]), take), names);
+  assert.deepEqual([order, most], [names, 4]);
+});
+
 test('what is no form is refused', async () => {
   for (const type of ['multipart/form-data', 'text/plain'])
     await assert.rejects(takeForm({ 'content-type': type }, chunked(END, [10]), gather), { code: 'invalid_argument' });

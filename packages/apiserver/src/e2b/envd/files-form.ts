@@ -3,9 +3,12 @@ import type { IncomingHttpHeaders } from 'node:http';
 import type { Readable } from 'node:stream';
 import { Busboy, type BusboyHeaders, type BusboyInstance } from '@fastify/busboy';
 import { VivError } from '@vivarium/protocol';
+import { FewAtOnce } from './few-at-once.ts';
 import { StreamChunks } from './stream-chunks.ts';
 
 const FILES_MAX = 10_000;
+/** Each file that is written is a process in the sandbox: many small ones come in one chunk. */
+const FILES_AT_ONCE = 4;
 /** Parts that are no files are read and dropped. */
 const FIELDS_MAX = 1000;
 const FIELD_BYTES_MAX = 65_536;
@@ -28,11 +31,14 @@ export async function takeForm<T>(
   failure.promise.catch(() => {});
   const fail = (error: unknown) => failure.reject(error);
   const taken: Promise<T>[] = [];
+  const turns = new FewAtOnce(FILES_AT_ONCE);
+  let over = false;
   // Parts come one after the other: when the next begins, all of those before it is with whoever takes them.
   let current: Readable | undefined;
   parser.on('file', (_field, stream, filename) => {
     current = stream;
-    const one = take(plainName(filename), new StreamChunks(stream, 'error reading form'));
+    const content = new StreamChunks(stream, 'error reading form');
+    const one = turns.run(() => (over ? failure.promise : take(plainName(filename), content)));
     one.catch(fail);
     taken.push(one);
   });
@@ -42,9 +48,11 @@ export async function takeForm<T>(
   const finished = once(parser, 'finish');
   finished.catch(() => {});
   try {
-    await Promise.race([feed(parser, body, failure.promise).then(() => finished), failure.promise]);
+    await Promise.race([feed(parser, body, turns, failure.promise).then(() => finished), failure.promise]);
     return await Promise.all(taken);
   } catch (error) {
+    over = true;
+    failure.reject(error);
     current?.destroy(VivError.from(error));
     await Promise.allSettled(taken);
     throw error;
@@ -70,8 +78,16 @@ function parserFor(headers: IncomingHttpHeaders): BusboyInstance {
   }
 }
 
-async function feed(parser: BusboyInstance, body: AsyncIterable<Uint8Array>, failed: Promise<never>): Promise<void> {
-  for await (const chunk of body) if (!parser.write(chunk)) await Promise.race([once(parser, 'drain'), failed]);
+async function feed(
+  parser: BusboyInstance,
+  body: AsyncIterable<Uint8Array>,
+  turns: FewAtOnce,
+  failed: Promise<never>,
+): Promise<void> {
+  for await (const chunk of body) {
+    if (!parser.write(chunk)) await Promise.race([once(parser, 'drain'), failed]);
+    await Promise.race([turns.noneWaits(), failed]);
+  }
   parser.end();
 }
 
