@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { afterEach, beforeEach, test } from 'node:test';
+import type { SandboxState } from '@vivarium/protocol';
 import fc from 'fast-check';
 import type { SandboxFilter } from '../edge.ts';
 import { FakeEdge } from '../fakes/fake-edge.ts';
@@ -86,7 +87,7 @@ test('while sandboxes come and go, a walk tells none twice and none of those tha
       fc.record({
         order: fc.constantFrom('asc' as const, 'desc' as const),
         limit: fc.integer({ min: 1, max: 7 }),
-        states: fc.constantFrom([], ['running' as const]),
+        states: fc.constantFrom<SandboxState[]>([], ['running']),
         moves: fc.array(fc.record({ kill: fc.nat(30), creates: fc.nat(3) }), { maxLength: 12 }),
       }),
       async ({ order, limit, states, moves }) => {
