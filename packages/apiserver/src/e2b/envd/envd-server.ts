@@ -29,8 +29,10 @@ export class EnvdServer {
     try {
       await this.#answer(req, res, id, path, http);
     } catch (error) {
-      if (http) sendE2bFailure(req, res, error, this.#context.log);
-      else sendRpcRefusal(req, res, error, this.#context.log);
+      // Disconnected meanwhile: there is nobody to tell.
+      const told = res.writableEnded || res.destroyed;
+      if (!told && http) sendE2bFailure(req, res, error, this.#context.log);
+      else if (!told) sendRpcRefusal(req, res, error, this.#context.log);
     }
     const route = http ? at : hasRpc(RPC_METHODS, path) ? path : 'none';
     this.#metrics.observe(`envd ${route}`, res.statusCode, performance.now() - startedMs);
