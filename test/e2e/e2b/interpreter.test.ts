@@ -194,6 +194,10 @@ describe('the code interpreter', { timeout: 600_000 }, () => {
     await sandbox.pause();
     await sandbox.connect();
     assert.equal((await sandbox.runCode('paused')).text, '5');
+    await sandbox.pause({ keepMemory: false });
+    await sandbox.connect();
+    assert.equal((await sandbox.runCode('open("/home/user/kept").read()')).text, 'file');
+    assert.equal((await sandbox.runCode('paused')).error?.name, 'NameError');
     const { snapshotId } = await sandbox.createSnapshot();
     const copy = await Sandbox.create(snapshotId, { ...node.connection, timeoutMs: 120_000 });
     assert.equal((await copy.runCode('open("/home/user/kept").read()')).text, 'file');
