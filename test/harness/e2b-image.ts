@@ -14,8 +14,8 @@ import { CACHE, IMAGE_PARTS, linkImages, linkStore } from './image-cache.ts';
 
 export { E2B_BASE } from '../../scripts/demo/template-images.ts';
 
-const STATE = join(CACHE, 'e2b-state-2');
-const DONE = join(CACHE, 'e2b-done-2');
+const STATE = join(CACHE, 'e2b-state-3');
+const DONE = join(CACHE, 'e2b-done-3');
 
 /** Puts base and E2B images into a fresh state directory. */
 export function linkE2bImages(stateDir: string): void {

@@ -190,6 +190,21 @@ test('what a sandbox was made with is in its information', async () => {
   await sandbox.kill();
 });
 
+test('the template base has what programs for E2B look for', async () => {
+  const sandbox = await node.create();
+  const programs = 'bash curl git python3 python pip node sudo openssl ss pgrep setfattr tput stty realpath';
+  const { stdout } = await sandbox.commands.run(
+    `for name in ${programs}; do command -v $name >/dev/null || echo $name; done`,
+  );
+  assert.equal(stdout, '');
+  assert.equal(
+    (await sandbox.commands.run('sudo whoami; whoami; pwd; echo $HOME')).stdout,
+    'root\nuser\n/home/user\n/home/user\n',
+  );
+  assert.equal((await sandbox.commands.run('whoami; pwd', { user: 'root' })).stdout, 'root\n/root\n');
+  await sandbox.kill();
+});
+
 type ListOptions = NonNullable<Parameters<typeof Sandbox.list>[0]>;
 
 async function pages(options: ListOptions) {
