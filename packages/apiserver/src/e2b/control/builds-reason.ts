@@ -22,11 +22,17 @@ export function buildReason(
 }
 
 function messageOf(error: VivError, step: E2bTemplateStep | undefined, number: number | undefined): string {
-  const plain = withoutPlace(error.message, step, number);
+  const plain = number === 0 ? baseMessage(error) : withoutPlace(error.message, step, number);
   if (step?.type.toUpperCase() !== 'RUN') return plain;
   const command = step.args?.[0] ?? '';
   const shown = command.length > 1000 ? `${command.slice(0, 1000)}…` : command;
   return `failed to run command '${shown}': ${outcomeOf(error, step) ?? plain}`;
+}
+
+/** Nobody sees the script that makes a base ready: the last line it said is the reason. */
+function baseMessage({ message, details }: VivError): string {
+  const output = typeof details.output === 'string' ? details.output.trim() : '';
+  return output === '' ? message.replace(/^step:0: /, '') : output.split('\n').at(-1)!;
 }
 
 /** How E2B's server words the end of a command. */

@@ -26,6 +26,9 @@ const RUNNING_MAX = 20;
 /** Builds of one template that no tag names and that are kept. */
 const UNTAGGED_MAX = 5;
 
+/** Of the sandbox in which a build tries its start command: its id. */
+const LABEL = 'viv.template-build';
+
 type Live = { log: BuildLog; abort: AbortController; owner: string; done: Promise<void> };
 
 /** The builds of templates that go on, in the background. */
@@ -37,8 +40,10 @@ export class TemplateBuilds {
   constructor(context: E2bContext, files: TemplateFiles) {
     this.#context = context;
     this.#files = files;
-    for (const row of context.store.builds.withStatus('building'))
+    for (const row of context.store.builds.withStatus('building')) {
       this.#finish(row, { message: 'the server was stopped while it was building', step: '' });
+      void this.#endLeftovers(row.id).catch((err) => context.log.error({ err }, 'a sandbox of a build was not ended'));
+    }
   }
 
   /** Begins a build that waits. Throws `state_conflict`, `quota_exceeded`. */
@@ -149,7 +154,8 @@ export class TemplateBuilds {
     if (row.startCmd === '' && row.readyCmd === '') return [];
     const edge = ownEdge(this.#context.edge, key);
     const limits = limitsOf(row);
-    const create = SandboxCreate.parse({ image: imageOfBuild(row), ttlS: TTL_S, ...(limits && { limits }) });
+    const labels = { [LABEL]: row.id };
+    const create = SandboxCreate.parse({ image: imageOfBuild(row), labels, ttlS: TTL_S, ...(limits && { limits }) });
     const { id } = await edge.sandboxes.create(create, { keyId: key.id, maxSandboxes: null });
     try {
       await startTemplate(edge, id, row, {
@@ -177,6 +183,12 @@ export class TemplateBuilds {
   #finish(row: BuildRow, reason: BuildRow['reason']): void {
     const now = Date.now();
     this.#context.store.builds.put({ ...row, status: 'error', reason, updatedAtMs: now, finishedAtMs: now });
+  }
+
+  /** A server that died has left the sandbox of its build behind. */
+  async #endLeftovers(build: string): Promise<void> {
+    const { sandboxes } = this.#context.edge;
+    for (const { id } of sandboxes.list({ labels: { [LABEL]: build } }, { limit: 10 }).items) await sandboxes.kill(id);
   }
 
   /** Old builds without a tag go; their images when no sandbox uses them. */
