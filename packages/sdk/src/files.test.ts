@@ -34,6 +34,13 @@ test('text goes as path, other bytes as base64, and what is not given is left to
   assert.equal(server.seen[0]!.headers.range, 'bytes=5-14');
 });
 
+test('metadata goes as items, one for each key', async () => {
+  server.routes.set(`PUT ${BASE}/content`, { json: { sizeBytes: 1 } });
+  await files().write('/f', 'x', { metadata: { author: 'me', empty: '', 'a&b': 'c=d' } });
+  const { searchParams } = new URL(server.seen[0]!.path, 'http://x');
+  assert.deepEqual(searchParams.getAll('metadata'), ['author=me', 'empty=', 'a&b=c=d']);
+});
+
 test('whatever holds bytes can be written', async () => {
   server.routes.set(`PUT ${BASE}/content`, { json: { sizeBytes: 3 } });
   async function* generate() {

@@ -128,6 +128,18 @@ test('directories, moves, owners, modes, links, removal and archives reach the e
   });
 });
 
+test('metadata of a write and details of a list reach the edge', async () => {
+  await using s = await served();
+  const { id } = await s.create();
+  const at = `/v1/sandboxes/${id}/files`;
+  await s.call('PUT', `${at}/content?path=/w&metadata=a%3Db&metadata=c%3Dd%3De&metadata=f%3D`, 'x');
+  await s.call('GET', `${at}/list?path=/w&metadata=true&resolve=true`);
+  const [written, listed] = s.edge.files.calls.map(({ options }) => options as Record<string, unknown>);
+  assert.deepEqual(written?.metadata, { a: 'b', c: 'd=e', f: '' });
+  assert.deepEqual([listed?.metadata, listed?.resolve], [true, true]);
+  assert.equal((await s.call('PUT', `${at}/content?path=/w&metadata=novalue`, 'x')).status, 400);
+});
+
 test('a list is JSON, or lines for those who ask, and bounded as JSON', async () => {
   await using api = await served();
   const at = await filesOf(api);
