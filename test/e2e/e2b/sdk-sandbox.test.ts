@@ -201,7 +201,7 @@ test('the template base has what programs for E2B look for', async () => {
     (await sandbox.commands.run('sudo whoami; whoami; pwd; echo $HOME')).stdout,
     'root\nuser\n/home/user\n/home/user\n',
   );
-  assert.equal((await sandbox.commands.run('whoami; pwd', { user: 'root' })).stdout, 'root\n/root\n');
+  assert.equal((await sandbox.commands.run('whoami; echo ~', { user: 'root' })).stdout, 'root\n/root\n');
   await sandbox.kill();
 });
 
