@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { Sandbox, Template } from 'e2b';
 import { TemplateBed } from '../../harness/e2b-templates.ts';
+import { runViv } from '../../harness/node.ts';
 
 let bed: TemplateBed;
 before(async () => {
@@ -114,4 +115,32 @@ test('another key neither sees nor uses nor changes a template, unless it is pub
   const sandbox = await Sandbox.create(templateId, other);
   await sandbox.kill();
   assert.equal((await call('DELETE', `/templates/${templateId}`)).status, 403);
+});
+
+test('viv template tells what there is, and removes it', async () => {
+  const { templateId, buildId } = await bed.build(Template().fromBaseImage(), { name: 'seen-by-viv' });
+  const viv = (...args: string[]) => runViv(bed.e2b.node, ['template', ...args]);
+  const listed = viv('ls');
+  assert.match(listed.stdout, /^base +- +ready +e2b\/base@1 /m);
+  assert.match(listed.stdout, new RegExp(`^seen-by-viv +${templateId} +ready +e2b/${templateId}@${buildId} `, 'm'));
+  assert.equal(viv('install', 'base').stdout, 'base\te2b/base@1\n');
+  assert.equal(viv('install', 'other').code, 2);
+  assert.equal(JSON.parse(viv('inspect', 'seen-by-viv').stdout).builds[0].buildID, buildId);
+  assert.equal(viv('rm', 'seen-by-viv').stdout, 'seen-by-viv\n');
+  assert.equal(viv('rm', 'seen-by-viv').code, 3);
+});
+
+test('the template base has what its users count on', async () => {
+  const { stdout } = runViv(bed.e2b.node, ['image', 'inspect', 'e2b/base@1']);
+  assert.deepEqual(
+    JSON.parse(stdout).layers.map(({ createdBy }: { createdBy: string }) => createdBy),
+    ['builtin:e2b-base'],
+  );
+  const programs = 'bash curl git python python3 pip node gcc g++ make sudo ss pgrep wget unzip jq socat ssh';
+  const missing = await bed.said('base', `for p in ${programs}; do command -v $p >/dev/null || echo $p; done`);
+  assert.equal(missing, '');
+  assert.equal(
+    await bed.said('base', 'id -u; id -un; pwd; sudo -n id -u; ls -A | tr "\\n" " "; stat -c %a /usr/local /code'),
+    '1000\nuser\n/home/user\n0\n.bash_logout .bashrc .profile 777\n777\n',
+  );
 });

@@ -111,6 +111,8 @@ test('a failing step is named, with its output in the log and the words E2B has'
   assert.equal((await bed.failing(fresh().fromBaseImage().makeDir('.bashrc'))).step, '1');
   const start = await bed.failing(fresh().fromBaseImage().setStartCmd('./nonexistent/path', waitForTimeout(10_000)));
   assert.equal(start.step, 'finalize');
+  const hanging = await bed.failing(fresh().fromBaseImage().setStartCmd('sleep 0.2; exit 4', 'sleep 1000 && true'));
+  assert.deepEqual([hanging.step, hanging.message], ['finalize', 'start command failed: exit status 4']);
   assert.match(start.message, /^start command failed: exit status 127$/);
 });
 

@@ -69,10 +69,13 @@ async function untilReady(edge: Edge, sandbox: string, readyCmd: string, waiting
     const leftMs = deadline - performance.now();
     if (leftMs <= 0)
       throw new VivError('build_failed', `ready command failed: ready command timed out after ${timeoutMs / 1000}s`);
-    const exec = await edge.execs.run(sandbox, shell(readyCmd, leftMs));
-    // What was asked may have failed because the start command did.
+    const asked = edge.execs.run(sandbox, shell(readyCmd, leftMs));
+    const answered = await orAborted(asked, waking);
+    // What is asked may fail, or never end, because the start command failed.
     start.check();
-    const why = failure(exec);
+    signal.throwIfAborted();
+    const why = failure(answered ?? (await orAborted(asked, signal)));
+    signal.throwIfAborted();
     if (why === undefined) return;
     log('debug', `Template is not ready: ${why}`);
     await pause(Math.min(pauseMs, leftMs), waking);
@@ -165,6 +168,22 @@ function lineLogger(put: (stream: 'stdout' | 'stderr', line: string) => void): (
     for (const line of lines)
       if (line.trim() !== '') put(sub === 1 ? 'stdout' : 'stderr', line.trim().slice(0, LINE_MAX));
   };
+}
+
+/** Undefined when the signal was first; what the work does then is nobody's business any more. */
+async function orAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T | undefined> {
+  work.catch(() => {});
+  let leave = () => {};
+  const aborted = new Promise<undefined>((resolve) => {
+    leave = () => resolve(undefined);
+    signal.addEventListener('abort', leave, { once: true });
+    if (signal.aborted) leave();
+  });
+  try {
+    return await Promise.race([work, aborted]);
+  } finally {
+    signal.removeEventListener('abort', leave);
+  }
 }
 
 function pause(ms: number, signal: AbortSignal): Promise<void> {
