@@ -83,7 +83,8 @@ test('a build that runs when the server is stopped or dies is an error, and the 
   const { name } = await bed.build(Template().fromBaseImage().runCmd('echo fine > f.txt'), { name: 'interrupted' });
   assert.equal(await bed.said(name, 'cat ~/f.txt'), 'fine\n');
   // Nothing of the three is left.
-  for await (const { state } of bed.e2b.node.viv.sandboxes.list()) assert.ok(['ended', 'failed', 'lost'].includes(state), state);
+  for await (const { state } of bed.e2b.node.viv.sandboxes.list())
+    assert.ok(['ended', 'failed', 'lost'].includes(state), state);
 });
 
 test('a hostile archive is the build’s error and leaves nothing outside', async () => {
