@@ -25,7 +25,12 @@ export const ExecStart = z
       .describe('program and arguments, no shell'),
     command: z.string().min(1).max(131_072).optional().describe('run by /bin/sh -c; exactly one of argv and command'),
     env: Env.default({}),
-    cwd: z.string().min(1).max(4096).optional().describe('default: that of the sandbox; a relative one is beneath the user’s home'),
+    cwd: z
+      .string()
+      .min(1)
+      .max(4096)
+      .optional()
+      .describe('default: that of the sandbox; a relative one is beneath the user’s home'),
     user: UserSpec.optional(),
     stdin: z
       .string()

@@ -82,10 +82,12 @@ test('variables in values and paths are those of before the step', async () => {
   const { image } = await performed([
     {
       type: 'env',
+      // biome-ignore-start lint/suspicious/noTemplateCurlyInString: variables of a shell.
       values: [
         ['A', '$HERE and ${HERE:-there}, \\$(id) `id` $'],
         ['B', '${A}'],
       ],
+      // biome-ignore-end lint/suspicious/noTemplateCurlyInString: variables of a shell.
     },
     { type: 'workdir', path: '/a/$HERE/b' },
   ]);
