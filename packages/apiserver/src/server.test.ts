@@ -138,3 +138,40 @@ test('a port that is taken is a clear error', async () => {
     message: `cannot listen on 127.0.0.1:${api.port}: something else uses it`,
   });
 });
+
+const UPGRADE = 'connection: upgrade\r\nupgrade: websocket\r\n';
+
+test('a WebSocket that is asked for behind requests without an answer yet gets its own after theirs', async () => {
+  await using api = await served();
+  const { id } = await api.create();
+  const key = `authorization: Bearer ${api.secret}\r\n`;
+  const version = 'sec-websocket-version: 13\r\nsec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\n';
+  const asked = {
+    '/v1/nothing': '404',
+    [`/v1/sandboxes/${id}/ports/9/`]: '502',
+    [`/v1/sandboxes/${id}/ports/0/`]: '400',
+    '/v1/connect': '101',
+  };
+  for (const [path, status] of Object.entries(asked)) {
+    const socket = await raw(api.port);
+    const before = `GET /v1/node HTTP/1.1\r\nhost: a\r\n${key}\r\n`;
+    socket.write(`${before}${before}GET ${path} HTTP/1.1\r\nhost: a\r\n${key}${version}${UPGRADE}\r\n`);
+    let text = '';
+    const statuses = () => [...text.matchAll(/HTTP\/1\.1 (\d+)/g)].map(([, code]) => code);
+    for await (const chunk of socket) {
+      text += chunk;
+      if (statuses().length === 3) break;
+    }
+    assert.deepEqual(statuses(), ['200', '200', status], path);
+  }
+  assert.equal((await api.call('GET', '/v1/node')).status, 200);
+});
+
+test('a WebSocket behind a request whose client goes before the answer is nothing', async () => {
+  await using api = await served();
+  const socket = await raw(api.port);
+  const body = `POST /v1/sandboxes HTTP/1.1\r\nhost: a\r\nauthorization: Bearer ${api.secret}\r\ncontent-length: 2\r\n\r\n{}`;
+  socket.write(`${body}GET /v1/connect HTTP/1.1\r\nhost: a\r\n${UPGRADE}\r\n`, () => socket.destroy());
+  await once(socket, 'close');
+  assert.equal((await api.call('GET', '/v1/node')).status, 200);
+});

@@ -10,6 +10,7 @@ import { Gateway } from './gateway/gateway.ts';
 import { gatewayTarget } from './gateway/target.ts';
 import { allowOrigins } from './http/cors.ts';
 import { Dispatcher } from './http/dispatcher.ts';
+import { afterEarlierAnswers } from './http/earlier-answers.ts';
 import { holdsBody } from './http/expect.ts';
 import { sendFailure } from './http/failure.ts';
 import { HANDLERS } from './http/handlers.ts';
@@ -99,7 +100,6 @@ export async function createApiServer(options: ApiServerOptions): Promise<ApiSer
     if (!allowOrigins(req, res)) void dispatcher.handle(req, res);
   };
   const upgrade = (req: IncomingMessage, socket: Duplex, head: Buffer) => {
-    socket.on('error', ignore);
     try {
       if (closing) throw new VivError('shutting_down', 'the server is stopping');
       const asked = e2b?.target(req);
@@ -121,7 +121,10 @@ export async function createApiServer(options: ApiServerOptions): Promise<ApiSer
     holdsBody(req);
     answer(req, res);
   });
-  server.on('upgrade', upgrade);
+  server.on('upgrade', (req: IncomingMessage, socket: Duplex, head: Buffer) => {
+    socket.on('error', ignore);
+    afterEarlierAnswers(socket, () => upgrade(req, socket, head));
+  });
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Duplex) => garbage(error, socket));
   server.maxConnections = options.maxConnections ?? 8_192;
   const port = await listen(server, options.host, options.port);
