@@ -145,7 +145,8 @@ test('a WebSocket that is asked for behind requests without an answer yet gets i
   await using api = await served();
   const { id } = await api.create();
   const key = `authorization: Bearer ${api.secret}\r\n`;
-  const version = 'sec-websocket-version: 13\r\nsec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\n';
+  const version =
+    'sec-websocket-version: 13\r\nsec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\nsec-websocket-protocol: vivarium.v1\r\n';
   const asked = {
     '/v1/nothing': '404',
     [`/v1/sandboxes/${id}/ports/9/`]: '502',
