@@ -15,16 +15,27 @@ export async function readJson(req: IncomingMessage, maxBytes: number, timeoutMs
   return parseJson(body.toString('utf8'));
 }
 
-/** Throws `malformed_json` with `details.position`. */
+/** Throws `malformed_json` with `details.position`, and `invalid_argument` for a name that objects can't have: it would be dropped without a word. */
 export function parseJson(text: string): unknown {
   try {
-    return JSON.parse(text);
+    return MAY_NAME_PROTOTYPE.test(text) ? JSON.parse(text, refusePrototype) : JSON.parse(text);
   } catch (error) {
+    if (error instanceof VivError) throw error;
     const position = jsonErrorPosition(text, (error as Error).message);
     throw new VivError('malformed_json', `malformed JSON at position ${position}: ${reason(error as Error)}`, {
       details: { position },
     });
   }
+}
+
+/** The name itself, or any letter of it escaped. */
+const MAY_NAME_PROTOTYPE = /__proto__|\\u00(?:5f|6f|7[024])/i;
+
+function refusePrototype(name: string, value: unknown): unknown {
+  if (name !== '__proto__') return value;
+  throw new VivError('invalid_argument', `the name "${name}" can't be used in an object; pick another one`, {
+    details: { field: name },
+  });
 }
 
 function reason(error: Error): string {

@@ -3,7 +3,8 @@ import { z } from 'zod';
 
 /** Turns a query string into the object its schema checks: lists where the schema has lists (enumerations may also be joined by commas). */
 export function parseQuery(search: string, schema: z.ZodObject): Record<string, string | string[]> {
-  const result: Record<string, string | string[]> = {};
+  // Without a prototype: a parameter `__proto__` is one like any other.
+  const result: Record<string, string | string[]> = Object.create(null);
   for (const [name, value] of new URLSearchParams(search)) {
     const field = unwrap(schema.shape[name]);
     if (field instanceof z.ZodArray) {

@@ -57,7 +57,7 @@ export const sandboxHandlers: Handlers<'sandbox'> = {
 };
 
 function labelsOf(filters: string[]): Record<string, string> {
-  const labels: Record<string, string> = {};
+  const labels: Record<string, string> = Object.create(null);
   for (const filter of filters) {
     const mark = filter.indexOf('=');
     const name = filter.slice(0, mark);
@@ -69,7 +69,7 @@ function labelsOf(filters: string[]): Record<string, string> {
 }
 
 function metadataOf(query: string | undefined): Record<string, string> {
-  const metadata: Record<string, string> = {};
+  const metadata: Record<string, string> = Object.create(null);
   for (const [name, value] of new URLSearchParams(query)) {
     if (Object.hasOwn(metadata, name))
       throw new VivError('invalid_argument', `the metadata "${name}" is asked for twice`, {

@@ -202,6 +202,27 @@ const CASES: Case[] = [
     message: /larger than 2097152 bytes/,
   },
   {
+    name: 'a variable that no object can have as a name',
+    call: ['POST', '/v1/sandboxes', '{"image": "a@1", "env": {"__proto__": "x"}}'],
+    status: 400,
+    code: 'invalid_argument',
+    message: /"__proto__" can't be used/,
+  },
+  {
+    name: 'the same name, escaped',
+    call: ['POST', '/v1/sandboxes', '{"image": "a@1", "metadata": {"\\u005f_pr\\u006fto__": "x"}}'],
+    status: 400,
+    code: 'invalid_argument',
+    message: /"__proto__" can't be used/,
+  },
+  {
+    name: 'the same name as a query parameter',
+    call: ['GET', '/v1/sandboxes?__proto__=1'],
+    status: 400,
+    code: 'unknown_field',
+    message: /__proto__/,
+  },
+  {
     name: 'a compressed body',
     call: ['POST', '/v1/sandboxes', '{}', { 'content-encoding': 'gzip' }],
     status: 400,

@@ -4,6 +4,7 @@ import { ClientMessage, type Key, MuxOp, type ServerMessage, VivError } from '@v
 import { MUX_CHANNELS_MAX, MUX_DATA_MAX_BYTES, MUX_HEADER_BYTES } from '@vivarium/protocol/mux-frame.ts';
 import type { Logger } from 'pino';
 import type { WebSocket } from 'ws';
+import { parseJson } from '../http/body.ts';
 import { presentable } from '../http/failure.ts';
 import { ownerOf } from '../http/identity.ts';
 import { check } from '../http/issues.ts';
@@ -208,10 +209,10 @@ export class Connection {
 
 function parse(text: string): Record<string, unknown> {
   try {
-    const value: unknown = JSON.parse(text);
+    const value: unknown = parseJson(text);
     if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as Record<string, unknown>;
-  } catch {
-    // Said below.
+  } catch (error) {
+    if (VivError.from(error).code === 'invalid_argument') throw new ProtocolViolation((error as Error).message);
   }
   throw new ProtocolViolation('a text message is one JSON object');
 }

@@ -22,10 +22,16 @@ test('what a client encoded once or twice is read back', () => {
   );
 });
 
+test('a name that objects have by themselves is one like any other', () => {
+  for (const name of ['__proto__', 'constructor'])
+    assert.deepEqual(Object.entries(metadataFilters(`${name}=x`)[0]!), [[name, 'x']]);
+});
+
 test('plain names and values have one reading', () => {
-  assert.deepEqual(metadataFilters('user=abc&app=prod'), [{ user: 'abc', app: 'prod' }]);
-  assert.deepEqual(metadataFilters(''), [{}]);
-  assert.deepEqual(metadataFilters('a=b=c'), [{ a: 'b=c' }]);
+  const read = (text: string) => metadataFilters(text).map((filter) => ({ ...filter }));
+  assert.deepEqual(read('user=abc&app=prod'), [{ user: 'abc', app: 'prod' }]);
+  assert.deepEqual(read(''), [{}]);
+  assert.deepEqual(read('a=b=c'), [{ a: 'b=c' }]);
 });
 
 test('what is no pair is refused with its text', () => {

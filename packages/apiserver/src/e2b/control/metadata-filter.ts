@@ -11,7 +11,7 @@ export function metadataFilters(text: string): Record<string, string>[] {
 }
 
 function read(text: string, times: number): Record<string, string> {
-  const filter: Record<string, string> = {};
+  const filter: Record<string, string> = Object.create(null);
   for (const pair of text.split('&')) {
     if (pair === '') continue;
     const mark = pair.indexOf('=');
