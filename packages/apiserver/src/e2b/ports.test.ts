@@ -164,7 +164,11 @@ test('nobody wakes a paused sandbox who may not come in', async () => {
   await at.api.edge.sandboxes.pause(at.sandboxID);
   assert.equal((await at.byHost(8000)).status, 403);
   assert.equal((await at.byHeader(49_983, {})).status, 401);
+  const headers = { 'e2b-sandbox-id': at.sandboxID };
+  assert.equal((await fetch(`${at.api.url}/health`, { headers })).status, 502);
   assert.equal(at.api.edge.sandboxes.get(at.sandboxID).state, 'paused');
+  const known = { ...headers, 'x-access-token': at.envdAccessToken };
+  assert.equal((await fetch(`${at.api.url}/health`, { headers: known })).status, 204);
 });
 
 test('a paused sandbox is woken by a request when it was made so, else it is not there', async () => {

@@ -48,33 +48,46 @@ export class EnvdServer {
     const asleep = reachable(this.#context, id);
     if (!asleep) return sendUnreachable(req, res, id);
     // Nobody wakes it who may not come in.
-    this.#admit(req, asleep, http);
+    const mayWake = this.#admit(req, asleep, http);
+    if (asleep.state !== 'running' && !mayWake) return sendUnreachable(req, res, id);
     const sandbox = await awake(this.#context, id);
     if (!sandbox) return sendUnreachable(req, res, id);
-    const call = this.#call(req, res, sandbox);
+    const call = this.#call(req, res, sandbox, http !== undefined);
     if (http) await http.run(call);
     else await serveRpc(RPC_METHODS, call, path);
   }
 
-  /** Throws `unauthenticated`. */
-  #admit(req: IncomingMessage, sandbox: Sandbox, http: EnvdHttp | undefined): void {
-    if (!factsOf(this.#context, sandbox).secure) return;
+  /** May the request wake the sandbox? Throws `unauthenticated`. */
+  #admit(req: IncomingMessage, sandbox: Sandbox, http: EnvdHttp | undefined): boolean {
+    const { secure, network } = factsOf(this.#context, sandbox);
+    if (!secure) return true;
     const token = this.#context.edge.sandboxes.token(sandbox.id);
-    if (http?.admit) return http.admit(req, token);
+    if (http?.admit) {
+      http.admit(req, token);
+      return true;
+    }
     const given = req.headers['x-access-token'];
-    if (typeof given === 'string' && sameSecret(given, token)) return;
+    const shown = typeof given === 'string' && sameSecret(given, token);
+    // Where the ports are public anybody wakes it anyway.
+    if (http?.open) return shown || network?.allowPublicTraffic !== false;
+    if (shown) return true;
     throw new VivError('unauthenticated', 'the header X-Access-Token does not hold the access token of this sandbox');
   }
 
-  #call(req: IncomingMessage, res: ServerResponse, sandbox: Sandbox): EnvdCall {
-    const user = userOf(req) ?? factsOf(this.#context, sandbox).user;
+  #call(req: IncomingMessage, res: ServerResponse, sandbox: Sandbox, http: boolean): EnvdCall {
+    // What is signed is the query.
+    const user = (http ? queryUser(req) : basicUser(req)) ?? factsOf(this.#context, sandbox).user;
     return { context: this.#context, sandbox: sandbox.id, user, req, res, signal: goneSignal(res) };
   }
 }
 
-/** `Authorization: Basic base64("user:")`, or the query `username`. */
-function userOf(req: IncomingMessage): string | undefined {
+/** Whom an RPC method acts as: `Authorization: Basic base64("user:")`. */
+function basicUser(req: IncomingMessage): string | undefined {
   const basic = /^basic\s+(\S+)$/i.exec(req.headers.authorization ?? '')?.[1];
-  if (basic !== undefined) return Buffer.from(basic, 'base64').toString('utf8').split(':', 1)[0] || undefined;
+  if (basic === undefined) return queryUser(req);
+  return Buffer.from(basic, 'base64').toString('utf8').split(':', 1)[0] || undefined;
+}
+
+function queryUser(req: IncomingMessage): string | undefined {
   return new URLSearchParams(req.url?.split('?')[1] ?? '').get('username') || undefined;
 }

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import { test } from 'node:test';
+import { served } from '../../testing/served.ts';
 import { admitFiles, signedBy } from './signature.ts';
 
 const TOKEN = 'the-token';
@@ -44,4 +45,20 @@ test('the token in the header counts, and a wrong one is not helped by a signatu
     'access token present in header but does not match',
   );
   refused(asked('GET', { path: 'x' }), 'missing signature query parameter');
+});
+
+test('a signature is good for the user that it names, whatever else the request says', async () => {
+  await using api = await served();
+  const { id, token } = await api.create();
+  const query = new URLSearchParams({ path: 'x', username: 'user', signature: sign('x', 'write', 'user', token) });
+  const answer = await fetch(`${api.url}/files?${query}`, {
+    method: 'POST',
+    headers: {
+      'e2b-sandbox-id': id,
+      'content-type': 'application/octet-stream',
+      authorization: `Basic ${btoa('root:')}`,
+    },
+    body: 'content',
+  });
+  assert.deepEqual(await answer.json(), [{ name: 'x', path: '/home/user/x', type: 'file' }]);
 });
