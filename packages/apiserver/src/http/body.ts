@@ -1,6 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import type { IncomingMessage } from 'node:http';
 import { VivError } from '@vivarium/protocol';
+import { Gathered } from './gathered.ts';
 import { jsonErrorPosition } from './json-position.ts';
 
 /** Reads a whole JSON body. Throws `payload_too_large`, `request_timeout`, `malformed_json`, `connection_lost`. An empty one is `{}`. */
@@ -47,27 +48,27 @@ function reason(error: Error): string {
 /** Reads a whole body into memory. Throws `payload_too_large`, `request_timeout`, `connection_lost`. */
 export function readBody(req: IncomingMessage, maxBytes: number, timeoutMs: number): Promise<Buffer> {
   return new Promise((resolve, reject) => {
-    const chunks: Buffer[] = [];
-    let length = 0;
+    const body = new Gathered();
     const finish = (error?: VivError) => {
       clearTimeout(timer);
       req.off('data', onData).off('end', onEnd).off('close', onClose);
       if (error) reject(error);
-      else resolve(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks));
+      else resolve(body.take(body.length));
     };
     const timer = setTimeout(
       () => finish(new VivError('request_timeout', `the body did not arrive within ${timeoutMs} ms`)),
       timeoutMs,
     );
     const onData = (chunk: Buffer) => {
-      length += chunk.length;
-      if (length > maxBytes) return finish(tooLarge(maxBytes));
-      chunks.push(chunk);
+      if (body.length + chunk.length > maxBytes) return finish(tooLarge(maxBytes));
+      body.push(chunk);
     };
     const onEnd = () => finish();
     const onClose = () =>
       finish(new VivError('connection_lost', 'the client went away before its request was complete'));
     req.on('data', onData).on('end', onEnd).on('close', onClose);
+    // Closing is told once: the client may have gone while its sandbox was being woken.
+    if (req.destroyed) onClose();
   });
 }
 

@@ -3,6 +3,7 @@ import type { IncomingMessage } from 'node:http';
 import { VivError } from '@vivarium/protocol';
 import type { z } from 'zod';
 import { parseJson, readBody } from '../../http/body.ts';
+import { Gathered } from '../../http/gathered.ts';
 import { check } from '../../http/issues.ts';
 import type { RpcMethod } from './envd-call.ts';
 import { type Compression, compressionOf, inflated, STREAM_MEDIA, tooLarge, UNARY_MEDIA } from './rpc-media.ts';
@@ -38,30 +39,25 @@ export async function readOne<M extends RpcMethod>(req: IncomingMessage, method:
 export async function* readMany<M extends RpcMethod>(req: IncomingMessage, method: M): AsyncGenerator<Message<M>> {
   const maxBytes = method.maxBytes ?? MAX_BYTES_DEFAULT;
   const compression = compressionOf(req, STREAM_MEDIA);
-  let held: Buffer[] = [];
-  let length = 0;
+  const held = new Gathered();
   for await (const chunk of req as AsyncIterable<Buffer>) {
     held.push(chunk);
-    length += chunk.length;
     for (;;) {
-      const wanted = wantedBytes(held, length, maxBytes);
-      if (wanted === null || wanted > length) break;
-      const all = held.length === 1 ? held[0]! : Buffer.concat(held);
-      held = all.length > wanted ? [all.subarray(wanted)] : [];
-      length -= wanted;
-      if ((all[0]! & FLAG_END) !== 0) return;
-      yield decoded(method, payload(all[0]!, all.subarray(PREFIX_BYTES, wanted), compression, maxBytes));
+      const wanted = wantedBytes(held, maxBytes);
+      if (wanted === null || wanted > held.length) break;
+      const whole = held.take(wanted);
+      if ((whole[0]! & FLAG_END) !== 0) return;
+      yield decoded(method, payload(whole[0]!, whole.subarray(PREFIX_BYTES), compression, maxBytes));
     }
   }
   if (!req.complete) throw new VivError('connection_lost', 'the client went away before its stream was complete');
-  if (length > 0) throw new VivError('invalid_argument', 'the stream ends within a message');
+  if (held.length > 0) throw new VivError('invalid_argument', 'the stream ends within a message');
 }
 
 /** Length of the message that begins `held` with its prefix; null: not known yet. */
-function wantedBytes(held: Buffer[], length: number, maxBytes: number): number | null {
-  if (length < PREFIX_BYTES) return null;
-  const head = held[0]!.length >= PREFIX_BYTES ? held[0]! : Buffer.concat(held);
-  const size = head.readUInt32BE(1);
+function wantedBytes(held: Gathered, maxBytes: number): number | null {
+  if (held.length < PREFIX_BYTES) return null;
+  const size = held.peek(PREFIX_BYTES).readUInt32BE(1);
   if (size > maxBytes) throw tooLarge(maxBytes);
   return PREFIX_BYTES + size;
 }
