@@ -1,3 +1,4 @@
+import { isFinal } from '@vivarium/core';
 import { type EndReason, VivError } from '@vivarium/protocol';
 import { resumeExecs } from '../exec/resume-execs.ts';
 import type { Box } from './box.ts';
@@ -39,11 +40,14 @@ async function lost(box: Box, error: VivError): Promise<void> {
 
 /** Not one that is to have no processes: it is about to be stopped, is, or its next cell does not count as running yet. */
 async function died(box: Box, reason: EndReason, message: string): Promise<void> {
-  if (box.context.closed || box.ending || box.row.state === 'creating' || box.row.cold) return;
+  const { state, cold } = box.row;
+  if (box.context.closed || box.ending || state === 'creating' || isFinal(state) || cold) return;
   box.context.log.info({ sandbox: box.id, reason, message }, 'a sandbox ended by itself');
-  await endBox(box, reason, message).catch((err) =>
-    box.context.log.error({ err, sandbox: box.id }, 'ending a dead sandbox failed'),
-  );
+  try {
+    await endBox(box, reason, message);
+  } catch (err) {
+    box.context.log.error({ err, sandbox: box.id }, 'ending a dead sandbox failed');
+  }
 }
 
 /** The guest's end while creating: a sandbox that was killed meanwhile must not come alive. */

@@ -5,6 +5,7 @@ import { after, before, test } from 'node:test';
 import { verifyChain } from '@vivarium/core';
 import type { Sandbox } from '@vivarium/protocol';
 import { SandboxCreate, VivError } from '@vivarium/protocol';
+import type { CellOptions } from '../cell/cell.ts';
 import { FakeEdge } from '../fakes/fake-edge.ts';
 
 let fake: FakeEdge;
@@ -53,6 +54,26 @@ test('what fails in a create leaves nothing and is told', async () => {
       ['failed', 'create_failed', `no room at ${step}`],
     );
   }
+});
+
+test('a guest that is lost while its sandbox can not be made is nobody’s end', async () => {
+  const lost = new VivError('sandbox_lost', 'PID 1 is gone');
+  let tellLater = () => {};
+  fake.driver.onStep = async (at, sandbox) => {
+    if (at !== 'connect') return;
+    const open = async ({ onLost }: CellOptions): Promise<never> => {
+      tellLater = () => onLost(lost);
+      throw lost;
+    };
+    Object.assign(fake.driver.guest(sandbox), { open });
+  };
+  await assert.rejects(fake.create(), { code: 'sandbox_lost' });
+  fake.driver.onStep = async () => {};
+  tellLater();
+  // A failure that nobody takes care of would fail this test.
+  for (let turn = 0; turn < 5; turn++) await settle();
+  const [newest] = fake.edge.sandboxes.list({}, { limit: 1 }).items;
+  assert.deepEqual([newest!.state, newest!.endReason], ['failed', 'create_failed']);
 });
 
 test('an unknown image, kind or lease is refused before anything is written', async () => {

@@ -52,9 +52,11 @@ async function timedOut(box: Box, reason: EndReason): Promise<void> {
     if (box.row.onTimeout === 'kill') await endBox(box, reason);
     else await holdBox(box, reason);
   } catch (err) {
+    // Ending is tried again by itself; a call may have begun it meanwhile.
+    if (box.ending) return;
     box.context.log.error({ err, sandbox: box.id, reason }, 'the time-out could not be carried out yet');
-    // Ending is tried again by itself; holding needs the disk.
-    if (!box.ending) box.ttl = deadlines.add(clock.now() + AGAIN_MS, () => void timedOut(box, reason));
+    // Holding needs the disk.
+    box.ttl = deadlines.add(clock.now() + AGAIN_MS, () => void timedOut(box, reason));
   }
 }
 
