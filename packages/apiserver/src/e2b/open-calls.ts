@@ -8,7 +8,12 @@ import { sendUnreachable } from './error.ts';
 const SILENT = new Set<Sandbox['state']>(['paused', 'ended', 'failed']);
 const AGAIN_MS = 100;
 
-type Closing = { once(event: 'close', listener: () => void): unknown };
+type Closing = { readonly destroyed: boolean; once(event: 'close', listener: () => void): unknown };
+type Call = {
+  cut(): void;
+  /** It came while the sandbox was being paused, and waits to wake it: that pause does not concern it. */
+  early: boolean;
+};
 
 /**
  * Calls into sandboxes that are under way. When one is paused or ends, its clients are disconnected at once, as those of E2B are: they would
@@ -16,7 +21,7 @@ type Closing = { once(event: 'close', listener: () => void): unknown };
  */
 export class OpenCalls {
   readonly #context: E2bContext;
-  readonly #cuts = new Map<string, Set<() => void>>();
+  readonly #calls = new Map<string, Set<Call>>();
   readonly #stop = new AbortController();
 
   constructor(context: E2bContext) {
@@ -41,11 +46,13 @@ export class OpenCalls {
   }
 
   #note(id: string, closing: Closing, cut: () => void): void {
-    const cuts = this.#cuts.get(id) ?? new Set();
-    this.#cuts.set(id, cuts.add(cut));
+    if (closing.destroyed) return;
+    const calls = this.#calls.get(id) ?? new Set();
+    const call = { cut, early: this.#stateOf(id) === 'pausing' };
+    this.#calls.set(id, calls.add(call));
     closing.once('close', () => {
-      cuts.delete(cut);
-      if (cuts.size === 0 && this.#cuts.get(id) === cuts) this.#cuts.delete(id);
+      calls.delete(call);
+      if (calls.size === 0 && this.#calls.get(id) === calls) this.#calls.delete(id);
     });
   }
 
@@ -54,27 +61,38 @@ export class OpenCalls {
     while (!signal.aborted) {
       try {
         for await (const { id, state } of this.#context.edge.sandboxes.events({}, signal))
-          if (SILENT.has(state)) this.#cut(id);
+          if (SILENT.has(state)) this.#cut(id, state === 'paused');
       } catch (err) {
         // It lagged: what it missed is looked up.
         this.#context.log.warn({ err }, 'events of sandboxes were missed');
-        for (const id of [...this.#cuts.keys()]) if (this.#isSilent(id)) this.#cut(id);
+        for (const id of [...this.#calls.keys()]) {
+          const state = this.#stateOf(id);
+          if (state === undefined || SILENT.has(state)) this.#cut(id, state === 'paused');
+        }
       }
       await delay(AGAIN_MS, undefined, { signal, ref: false }).catch(() => {});
     }
   }
 
-  #cut(id: string): void {
-    const cuts = this.#cuts.get(id);
-    this.#cuts.delete(id);
-    for (const cut of cuts ?? []) cut();
+  #cut(id: string, paused: boolean): void {
+    const calls = this.#calls.get(id) ?? new Set();
+    for (const call of [...calls]) {
+      if (paused && call.early) {
+        call.early = false;
+        continue;
+      }
+      calls.delete(call);
+      call.cut();
+    }
+    if (calls.size === 0) this.#calls.delete(id);
   }
 
-  #isSilent(id: string): boolean {
+  /** Undefined: it is not known any more. */
+  #stateOf(id: string): Sandbox['state'] | undefined {
     try {
-      return SILENT.has(this.#context.edge.sandboxes.get(id).state);
+      return this.#context.edge.sandboxes.get(id).state;
     } catch {
-      return true;
+      return undefined;
     }
   }
 }
