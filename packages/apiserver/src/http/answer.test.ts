@@ -1,6 +1,10 @@
 import assert from 'node:assert/strict';
+import { IncomingMessage, ServerResponse } from 'node:http';
+import { Socket } from 'node:net';
+import { Readable } from 'node:stream';
 import { test } from 'node:test';
 import { served } from '../testing/served.ts';
+import { bytes } from './answer.ts';
 
 test('a line does not wait for the next one', async () => {
   await using api = await served();
@@ -49,4 +53,12 @@ test('lines are taken from the source only as fast as they are read, and the sou
   assert.ok(made < 30_000, `${made} lines of 1 KB were made for a reader that takes none`);
   stop.abort();
   await ended.promise;
+});
+
+test('a stream whose answer was given already is not left open', async () => {
+  const res = new ServerResponse(new IncomingMessage(new Socket()));
+  res.writeHead(502).end();
+  const stream = Readable.from(['content']);
+  await assert.rejects(async () => bytes(stream, 200, {}).send(res), { code: 'ERR_HTTP_HEADERS_SENT' });
+  assert.equal(stream.destroyed, true);
 });

@@ -1,9 +1,9 @@
-import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import type { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { VivError } from '@vivarium/protocol';
 import { drain } from './drain.ts';
+import { drained } from './drained.ts';
 
 /** Lines are gathered up to this size before they are written. */
 const BATCH_BYTES = 65_536;
@@ -68,7 +68,7 @@ async function writeLines<T>(
   try {
     for (let step = first; !step.done && !res.destroyed; step = await iterator.next()) {
       lines.add(step.value);
-      if (res.writableNeedDrain) await Promise.race([once(res, 'drain'), once(res, 'close')]);
+      if (res.writableNeedDrain) await drained(res);
     }
   } catch (error) {
     lines.add(failed(VivError.from(error)));
@@ -104,13 +104,28 @@ class LineBuffer {
 export function bytes(stream: Readable, status: number, headers: Record<string, string | number>): Answer {
   const length = headers['content-length'];
   return new Answer(async (res) => {
-    res.writeHead(status, headers);
+    writeHead(stream, res, status, headers);
     if (length === 0) {
       stream.destroy();
       res.end();
     } else if (typeof length === 'number') await sendExactly(stream, res, length);
     else await pipeline(stream, res);
   });
+}
+
+/** An answer that was given already, as to the clients of a sandbox that is paused, leaves the stream without a reader. */
+export function writeHead(
+  stream: Readable,
+  res: ServerResponse,
+  status: number,
+  headers: Record<string, string | number>,
+): void {
+  try {
+    res.writeHead(status, headers);
+  } catch (error) {
+    stream.destroy();
+    throw error;
+  }
 }
 
 /** By hand: an async generator in a pipeline costs three times as much CPU per byte. */

@@ -7,9 +7,12 @@ export function goneSignal(res: ServerResponse): AbortSignal {
   const known = signals.get(res);
   if (known) return known;
   const controller = new AbortController();
-  res.once('close', () => {
+  const onClose = () => {
     if (!res.writableFinished) controller.abort();
-  });
+  };
+  // Closing is told once: this one may have left while its sandbox was being woken.
+  if (res.destroyed) onClose();
+  else res.once('close', onClose);
   signals.set(res, controller.signal);
   return controller.signal;
 }

@@ -1,6 +1,6 @@
-import { once } from 'node:events';
 import type { Duplex } from 'node:stream';
 import { Sub, VivError } from '@vivarium/protocol';
+import { drained } from '../http/drained.ts';
 import type { Channel, Wire } from './channel.ts';
 import { Inbox } from './inbox.ts';
 import { Sender } from './sender.ts';
@@ -79,7 +79,7 @@ export class PortChannel implements Channel {
   async #pumpUp(stream: Duplex): Promise<void> {
     const said = await this.#up.drain(async (chunk) => {
       if (stream.destroyed) throw new VivError('port_closed', 'the connection was closed inside the sandbox');
-      if (!stream.write(chunk)) await Promise.race([once(stream, 'drain'), once(stream, 'close')]);
+      if (!stream.write(chunk)) await drained(stream);
     });
     if (said) stream.end();
   }

@@ -4,7 +4,7 @@ import type { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { createGzip } from 'node:zlib';
 import { type Entry, VivError } from '@vivarium/protocol';
-import { bytes, sendJson } from '../../http/answer.ts';
+import { bytes, sendJson, writeHead } from '../../http/answer.ts';
 import { parseRange } from '../../http/range.ts';
 import { codingFor } from './accept-encoding.ts';
 import type { EnvdCall } from './envd-call.ts';
@@ -30,7 +30,7 @@ export async function sendFile(call: EnvdCall, query: { path?: string | undefine
   const { entry, stream } = await context.edge.files.read(sandbox, asked.bytes, asked.how);
   const headers = headersOf(entry, path);
   if (coding === 'gzip' && entry.sizeBytes > 0) {
-    res.writeHead(200, { ...headers, 'content-encoding': 'gzip' });
+    writeHead(stream, res, 200, { ...headers, 'content-encoding': 'gzip' });
     return pipeline(stream, createGzip({ level: GZIP_LEVEL }), res);
   }
   if (entry.sizeBytes > 0) return bytes(stream, 200, { ...headers, 'content-length': entry.sizeBytes }).send(res);
@@ -82,7 +82,7 @@ async function sendUnsized(stream: Readable, res: ServerResponse, headers: Heade
   await Promise.race([once(stream, 'readable'), ended]);
   const first = stream.read() as Buffer | null;
   if (first === null && stream.readableEnded === false) await ended;
-  if (first === null) return void res.writeHead(200, { ...headers, 'content-length': 0 }).end();
+  if (first === null) return bytes(stream, 200, { ...headers, 'content-length': 0 }).send(res) as Promise<void>;
   stream.unshift(first);
   ended.catch(() => {});
   return bytes(stream, 200, headers).send(res) as Promise<void>;
