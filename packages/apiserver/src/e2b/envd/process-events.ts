@@ -98,9 +98,8 @@ const before = (field: 'stdout' | 'stderr' | 'pty') => `{"event":{"data":{"${fie
 
 /** What a client has not seen is known for a while after the command's end. */
 function forget({ exec, done }: ExecStream, seen: boolean): void {
-  if (seen) return processMemory.end(exec.id, true);
-  const end = () => processMemory.end(exec.id, false);
-  done.then(end, end);
+  if (seen) processMemory.end(exec.id, true);
+  else processMemory.endAfter(exec.id, done);
 }
 
 function runs({ context, sandbox }: EnvdCall): boolean {

@@ -48,6 +48,8 @@ export async function closeStdin(call: EnvdCall, { process }: { process: Process
   const stream = await input(call, exec);
   try {
     await stream.closeStdin();
+    // Of one that was not started over this surface, or has ended by now, nothing is known yet: nobody else would forget it.
+    if (!processMemory.get(exec.id)) processMemory.endAfter(exec.id, stream.done);
     processMemory.of(exec.id).stdinClosed = true;
   } catch (error) {
     // Without a stdin there is nothing to close.

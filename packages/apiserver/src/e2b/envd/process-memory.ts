@@ -45,6 +45,12 @@ export class ProcessMemory {
     if (this.#ended.size >= REMEMBERED) this.#ended.delete(this.#ended.keys().next().value!);
     this.#ended.set(exec, memory);
   }
+
+  /** Forgets what no client has seen the end of, some time after that. `over`: settles when the command has ended. */
+  endAfter(exec: string, over: Promise<unknown>): void {
+    const end = () => this.end(exec, false);
+    over.then(end, end);
+  }
 }
 
 export const processMemory = new ProcessMemory();

@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { ExecStart } from '@vivarium/protocol';
 import { type Served, served } from '../../testing/served.ts';
+import { processMemory } from './process-memory.ts';
 
 type Event = { flags: number; json: { event?: Record<string, object>; error?: { code: string; message: string } } };
 
@@ -144,4 +146,15 @@ test('names and values that can be no variables are refused', async () => {
     );
   await fake.stream('Start', { process: { cmd: 'true', envs: { 'a.b-c': '1' } } });
   assert.deepEqual(row(fake.server).argv, ['true']);
+});
+
+test('what is noted of a command that the native API started is forgotten with it', async () => {
+  await using fake = await envd();
+  const { execs } = fake.server.edge;
+  const options = { stdin: true, onData: () => {}, onGap: () => {} };
+  const { exec } = await execs.start(fake.id, ExecStart.parse({ argv: ['sleep'] }), options);
+  assert.equal((await fake.unary('CloseStdin', { process: { pid: 7 } })).status, 200);
+  assert.deepEqual([processMemory.get(exec.id)?.stdinClosed, processMemory.get(exec.id)?.ended], [true, false]);
+  await fake.unary('SendSignal', { process: { pid: 7 }, signal: 9 });
+  assert.equal(processMemory.get(exec.id)?.ended, true);
 });

@@ -17,6 +17,7 @@ export class RpcOutput implements RpcStream {
   readonly #res: ServerResponse;
   readonly #intervalMs: number;
   #ping: NodeJS.Timeout | null = null;
+  #stopped = false;
   #begun = false;
 
   constructor(res: ServerResponse, timeoutMs: number | null, interval: string | string[] | undefined) {
@@ -49,6 +50,8 @@ export class RpcOutput implements RpcStream {
   }
 
   keepAlive(message: object): void {
+    // The time of the call was over before there was something to tell.
+    if (this.#stopped) return;
     this.#ping = setInterval(() => {
       // One that is behind gets to read something anyway.
       if (this.#res.writableLength === 0 && !this.#res.destroyed) this.#res.write(frame(0, message));
@@ -71,6 +74,7 @@ export class RpcOutput implements RpcStream {
   }
 
   stop(): void {
+    this.#stopped = true;
     if (this.#ping) clearInterval(this.#ping);
     this.#ping = null;
   }

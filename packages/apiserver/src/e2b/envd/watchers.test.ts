@@ -22,8 +22,10 @@ function callWith(happens: Iterable<WatchEvent>, sandbox = 'box', end?: VivError
         ended.count += 1;
       }
     })();
-  const call = { context: { edge: { files } }, sandbox, user: 'user' } as unknown as EnvdCall;
-  return { call, ended };
+  const box = { state: 'running', autoResume: false };
+  const sandboxes = { get: () => box };
+  const call = { context: { edge: { files, sandboxes } }, sandbox, user: 'user' } as unknown as EnvdCall;
+  return { call, ended, box };
 }
 
 const created = (path: string): WatchEvent => ({ kind: 'create', path, isDir: false });
@@ -83,8 +85,16 @@ test('a watcher is its own sandbox’s, goes with it, and there are so many of o
   assert.throws(() => watcherEvents(other.call, { watcherId }), { code: 'path_not_found' });
   assert.throws(() => removeWatcher(other.call, { watcherId }), { code: 'path_not_found' });
   for (const one of made) removeWatcher(call, one);
-  const dead = callWith([created('a')], 'box', new VivError('sandbox_dead', 'it has ended'));
-  const last = await createWatcher(dead.call, REQUEST);
+  for (const state of ['ending', 'ended', 'failed', 'paused']) {
+    const dead = callWith([created('a')], 'box', new VivError('connection_lost', 'the connection was closed'));
+    dead.box.state = state;
+    const last = await createWatcher(dead.call, REQUEST);
+    await settled();
+    assert.throws(() => watcherEvents(dead.call, last), { code: 'path_not_found' }, state);
+  }
+  const alive = callWith([], 'box', new VivError('connection_lost', 'the connection was closed'));
+  const told = await createWatcher(alive.call, REQUEST);
   await settled();
-  assert.throws(() => watcherEvents(dead.call, last), { code: 'path_not_found' });
+  assert.throws(() => watcherEvents(alive.call, told), { code: 'connection_lost' });
+  removeWatcher(alive.call, told);
 });

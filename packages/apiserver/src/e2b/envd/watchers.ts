@@ -1,6 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { VivError } from '@vivarium/protocol';
 import type { FilesystemEvent, WatchDirRequest } from '@vivarium/protocol/e2b/filesystem.ts';
+import type { E2bContext } from '../context.ts';
+import { reachable } from '../wake.ts';
 import type { EnvdCall } from './envd-call.ts';
 import { watchEvents } from './watch-event.ts';
 
@@ -38,7 +40,7 @@ export async function createWatcher(call: EnvdCall, request: WatchDirRequest): P
   const watcher: Watcher = { sandbox: call.sandbox, events: [], error: undefined, controller, idle };
   watchers.set(id, watcher);
   try {
-    void gather(id, watcher, await watchEvents(call, request, controller.signal));
+    void gather(call, id, watcher, await watchEvents(call, request, controller.signal));
     return { watcherId: id };
   } catch (error) {
     end(id);
@@ -64,7 +66,12 @@ export function removeWatcher(call: EnvdCall, { watcherId }: { watcherId: string
   return {};
 }
 
-async function gather(id: string, watcher: Watcher, events: AsyncIterable<FilesystemEvent>): Promise<void> {
+async function gather(
+  { context }: EnvdCall,
+  id: string,
+  watcher: Watcher,
+  events: AsyncIterable<FilesystemEvent>,
+): Promise<void> {
   try {
     for await (const event of events) {
       if (watcher.controller.signal.aborted) return;
@@ -75,8 +82,16 @@ async function gather(id: string, watcher: Watcher, events: AsyncIterable<Filesy
     }
   } catch (thrown) {
     watcher.error = VivError.from(thrown);
-    const { code } = watcher.error;
-    if (code === 'sandbox_dead' || code === 'sandbox_lost' || code === 'sandbox_not_found') end(id);
+    // Nobody will ask it: its sandbox is gone, or has a new start before it.
+    if (isOver(context, watcher.sandbox)) end(id);
+  }
+}
+
+function isOver(context: E2bContext, sandbox: string): boolean {
+  try {
+    return reachable(context, sandbox) === undefined;
+  } catch {
+    return false;
   }
 }
 
