@@ -3,6 +3,7 @@ import type { BuildTable, LogRow } from '../store/build-table.ts';
 
 /** Entries of one build; what comes after is left out, and that is said once. */
 const ENTRIES_MAX = 20_000;
+const CHARS_MAX = 8 * 1024 * 1024;
 const MESSAGE_MAX = 4096;
 const FLUSH_MS = 500;
 const LEVELS: readonly E2bLogLevel[] = ['debug', 'info', 'warn', 'error'];
@@ -15,6 +16,8 @@ export class BuildLog {
   readonly #now: () => number;
   readonly #rest = new Map<string, string>();
   #kept = 0;
+  #chars = 0;
+  #full = false;
   #timer: NodeJS.Timeout | undefined;
 
   constructor(table: BuildTable, build: string, now: () => number) {
@@ -25,10 +28,15 @@ export class BuildLog {
 
   put(level: E2bLogLevel, step: string, message: string): void {
     // The end of a build is always told.
-    if (this.entries.length >= ENTRIES_MAX && level !== 'error') return;
-    const last = this.entries.length === ENTRIES_MAX - 1;
+    if (this.#full && level !== 'error') return;
+    this.#chars += Math.min(message.length, MESSAGE_MAX);
+    const last = !this.#full && (this.entries.length >= ENTRIES_MAX - 1 || this.#chars > CHARS_MAX);
+    this.#full ||= last;
     const entry = last
-      ? { level: 'warn' as const, message: `more than ${ENTRIES_MAX} entries: the rest is left out` }
+      ? {
+          level: 'warn' as const,
+          message: `more than ${ENTRIES_MAX} entries or ${CHARS_MAX} characters: the rest is left out`,
+        }
       : { level, message: message.slice(0, MESSAGE_MAX) };
     this.entries.push({ atMs: this.#now(), step, ...entry });
     this.#timer ??= setTimeout(() => this.flush(), FLUSH_MS);

@@ -109,6 +109,7 @@ export class TemplateBuilds {
       log.flush();
       await this.#dropImage(row);
       this.#finish(row, reason);
+      await this.#prune(row.template);
     }
   }
 
@@ -195,8 +196,8 @@ export class TemplateBuilds {
   async #prune(template: string): Promise<void> {
     const { store } = this.#context;
     const tagged = new Set(store.templates.tags(template).map(({ build }) => build));
-    const untagged = store.builds.ofTemplate(template).filter(({ id }) => !tagged.has(id) && !this.#live.has(id));
-    for (const row of untagged.slice(UNTAGGED_MAX)) {
+    const over = store.builds.ofTemplate(template).filter(({ status }) => status === 'ready' || status === 'error');
+    for (const row of over.filter(({ id }) => !tagged.has(id)).slice(UNTAGGED_MAX)) {
       store.builds.remove(row.id);
       await this.#dropImage(row);
     }

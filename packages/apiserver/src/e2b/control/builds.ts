@@ -7,7 +7,7 @@ import { BodyChunks } from '../../http/body-chunks.ts';
 import type { BuildRow } from '../store/build-table.ts';
 import { logView, ofLevel } from './builds-log.ts';
 import { type ControlCall, type ControlRoute, route } from './control-call.ts';
-import { noTemplate, ownTemplate, seenTemplate } from './templates-find.ts';
+import { ownTemplate } from './templates-find.ts';
 import { templatesOf } from './templates-service.ts';
 
 const HASH = /^[0-9a-f]{64}$/;
@@ -22,7 +22,6 @@ export const buildRoutes: ControlRoute[] = [
     status: 202,
     body: E2bBuildStart,
     run: (call) => {
-      ownTemplate(call.context, call.key, call.params.templateID!);
       templatesOf(call.context).builds.start(buildOf(call), call.body, call.key);
       return {};
     },
@@ -83,9 +82,9 @@ function logs(call: ControlCall<unknown, z.output<typeof E2bLogQuery>>): object 
   return { logs: before.slice(-limit).reverse().map(logView) };
 }
 
+/** What a build said and why it failed is its owner's business, also where its template is public. */
 function buildOf({ context, key, params }: ControlCall): BuildRow {
-  const template = seenTemplate(context, key, params.templateID!);
-  if (!template) throw noTemplate(params.templateID!);
+  const template = ownTemplate(context, key, params.templateID!);
   const build = context.store.builds.get(params.buildID!);
   if (build?.template === template.id) return build;
   throw new VivError('image_not_found', `build '${params.buildID!.slice(0, 100)}' not found`);

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { checkNetwork, shownNetwork } from './network-rules.ts';
+import { checkNetwork, keptNetwork, shownNetwork } from './network-rules.ts';
 
 const ALL = '0.0.0.0/0';
 
@@ -37,4 +37,13 @@ test('the password of a proxy is never told', () => {
     egressProxy: { address: 'proxy.example:1080', username: 'me', password: 'secret' },
   });
   assert.deepEqual(shown, { allowOut: ['1.1.1.1'], egressProxy: { address: 'proxy.example:1080', username: 'me' } });
+});
+
+test('the password of a proxy that nothing uses is not kept', () => {
+  const egressProxy = { address: 'proxy:1080', username: 'me', password: 'secret' };
+  assert.deepEqual(keptNetwork({ allowOut: ['1.1.1.1'], egressProxy }), {
+    allowOut: ['1.1.1.1'],
+    egressProxy: { address: 'proxy:1080', username: 'me' },
+  });
+  assert.deepEqual(keptNetwork({ denyOut: [] }), { denyOut: [] });
 });

@@ -32,7 +32,15 @@ export function checkNetwork({ allowOut, denyOut, maskRequestHost, rules, egress
     throw invalid(`egress proxy address "${egressProxy.address}" is not HOST:PORT`, 'network.egressProxy');
 }
 
-/** As it may be told: without the proxy's password. */
+/** As it is kept: without the proxy's password, which nothing here could use. */
+export function keptNetwork<N extends Pick<E2bNetwork, 'egressProxy'>>(network: N): N {
+  const { egressProxy } = network;
+  return egressProxy
+    ? { ...network, egressProxy: { address: egressProxy.address, username: egressProxy.username } }
+    : network;
+}
+
+/** As it may be told: without what was not given, and never a password. */
 export function shownNetwork(network: E2bNetwork): object {
   const { egressProxy, ...rest } = network;
   const given = Object.fromEntries(Object.entries(rest).filter(([, value]) => value !== null && value !== undefined));

@@ -1,7 +1,7 @@
 import { E2bNetworkUpdate } from '@vivarium/protocol/e2b/control.ts';
 import { type ControlRoute, route } from './control-call.ts';
 import { running } from './live.ts';
-import { checkNetwork } from './network-rules.ts';
+import { checkNetwork, keptNetwork } from './network-rules.ts';
 import { factsOf } from './sandbox-view.ts';
 
 export const networkRoutes: ControlRoute[] = [
@@ -17,7 +17,7 @@ export const networkRoutes: ControlRoute[] = [
       const { allowPublicTraffic, maskRequestHost, httpsPorts } = facts.network ?? {};
       context.store.sandboxes.put(sandbox.id, {
         ...facts,
-        network: { ...egress, allowPublicTraffic, maskRequestHost, httpsPorts },
+        network: { ...keptNetwork(egress), allowPublicTraffic, maskRequestHost, httpsPorts },
         allowInternetAccess: allowed ?? null,
       });
       return undefined;

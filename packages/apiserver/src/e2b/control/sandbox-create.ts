@@ -3,7 +3,7 @@ import type { E2bCreate } from '@vivarium/protocol/e2b/control.ts';
 import { check } from '../../http/issues.ts';
 import type { SandboxFacts } from '../store/sandbox-facts.ts';
 import type { ControlCall } from './control-call.ts';
-import { checkNetwork } from './network-rules.ts';
+import { checkNetwork, keptNetwork } from './network-rules.ts';
 import { accessView } from './sandbox-view.ts';
 import { findTemplate, type TemplateSource } from './template-source.ts';
 
@@ -50,7 +50,7 @@ function factsOf(body: E2bCreate, template: TemplateSource, secure: boolean): Sa
     alias: template.alias,
     image: template.image,
     secure,
-    network: body.network ?? null,
+    network: body.network ? keptNetwork(body.network) : null,
     allowInternetAccess: body.allow_internet_access ?? null,
     volumeMounts: body.volumeMounts ?? [],
     user: template.user,

@@ -3,7 +3,7 @@ import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
-import { TemplateFiles } from './template-files.ts';
+import { TemplateFiles, UPLOAD_LIMITS } from './template-files.ts';
 
 const directory = mkdtempSync(join(tmpdir(), 'viv-uploads-'));
 after(() => rmSync(directory, { recursive: true, force: true }));
@@ -60,4 +60,30 @@ test('what nobody asked for in a day goes, but for what a build holds', async ()
   release();
   files.sweep();
   assert.deepEqual(readdirSync(join(directory, 'one')), []);
+});
+
+test('many links of one key take none from another', async () => {
+  const link = files.link('two', HASH);
+  const first = files.link('one', HASH);
+  for (let i = 0; i < UPLOAD_LIMITS.links; i++) files.link('one', HASH);
+  await assert.rejects(files.receive(first, body('x')), { code: 'route_not_found' });
+  await files.receive(link, body('x'));
+});
+
+test('uploads side by side have one bound together', async () => {
+  const { keyBytes } = UPLOAD_LIMITS;
+  UPLOAD_LIMITS.keyBytes = 50 * 1024 ** 2;
+  const large = async function* () {
+    for (let i = 0; i < 45; i++) yield Buffer.alloc(1024 ** 2);
+  };
+  try {
+    const hashes = ['c', 'd', 'e'].map((letter) => letter.repeat(64));
+    const ends = await Promise.allSettled(hashes.map((hash) => files.receive(files.link('three', hash), large())));
+    const refused = ends.filter(({ status }) => status === 'rejected');
+    assert.ok(refused.length >= 2);
+    for (const end of refused) assert.equal((end as PromiseRejectedResult).reason.code, 'quota_exceeded');
+    assert.ok(readdirSync(join(directory, 'three')).length <= 1);
+  } finally {
+    UPLOAD_LIMITS.keyBytes = keyBytes;
+  }
 });

@@ -13,12 +13,14 @@ import { open, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { VivError } from '@vivarium/protocol';
 
-/** Bounds of uploads; each is named in the error it causes. */
-export const UPLOAD_LIMITS = { fileBytes: 8 * 1024 ** 3, keyBytes: 32 * 1024 ** 3, links: 10_000 };
+/** Bounds of uploads, links those of one key; each is named in the error it causes. */
+export const UPLOAD_LIMITS = { fileBytes: 8 * 1024 ** 3, keyBytes: 32 * 1024 ** 3, links: 1000 };
 /** An archive that no build asked for meanwhile is removed. */
 const KEEP_MS = 24 * 3_600_000;
 const LINK_MS = 3_600_000;
 const PART = '.part';
+/** How often an upload looks at what its key has altogether. */
+const LOOK_BYTES = 16 * 1024 ** 2;
 /** What an upload leaves free on the node's disk. */
 const RESERVE_BYTES = 256 * 1024 ** 2;
 
@@ -50,8 +52,10 @@ export class TemplateFiles {
   /** A secret that allows one to upload this archive, for an hour. */
   link(owner: string, hash: string): string {
     const now = this.#now();
-    for (const [token, { expiresMs }] of this.#links)
-      if (expiresMs <= now || this.#links.size >= UPLOAD_LIMITS.links) this.#links.delete(token);
+    for (const [token, { expiresMs }] of this.#links) if (expiresMs <= now) this.#links.delete(token);
+    // The oldest gives way, of this key: others keep theirs.
+    const own = [...this.#links].filter(([, one]) => one.owner === owner);
+    for (const [token] of own.slice(0, Math.max(0, own.length + 1 - UPLOAD_LIMITS.links))) this.#links.delete(token);
     const token = randomBytes(24).toString('base64url');
     this.#links.set(token, { owner, hash, expiresMs: now + LINK_MS });
     return token;
@@ -67,7 +71,7 @@ export class TemplateFiles {
     mkdirSync(join(this.#directory, owner), { recursive: true, mode: 0o700 });
     const part = `${path}${PART}-${randomBytes(6).toString('hex')}`;
     try {
-      await this.#write(part, body, UPLOAD_LIMITS.keyBytes - this.#bytesOf(owner));
+      await this.#write(part, body, owner);
       await rename(part, path);
     } catch (thrown) {
       await rm(part, { force: true });
@@ -109,15 +113,21 @@ export class TemplateFiles {
       }
   }
 
-  async #write(path: string, body: AsyncIterable<Uint8Array>, left: number): Promise<void> {
+  async #write(path: string, body: AsyncIterable<Uint8Array>, owner: string): Promise<void> {
+    const left = UPLOAD_LIMITS.keyBytes - this.#bytesOf(owner);
     const file = await open(path, 'wx', 0o600);
     let bytes = 0;
+    let looked = 0;
     try {
       for await (const chunk of body) {
         bytes += chunk.length;
         if (bytes > UPLOAD_LIMITS.fileBytes)
           throw tooLarge('payload_too_large', 'this archive', UPLOAD_LIMITS.fileBytes);
-        if (bytes > left) throw tooLarge('quota_exceeded', 'the uploads of this key', UPLOAD_LIMITS.keyBytes);
+        // Other uploads of this key may go on beside it.
+        const look = bytes - looked > LOOK_BYTES;
+        if (look) looked = bytes;
+        if (bytes > left || (look && this.#bytesOf(owner) > UPLOAD_LIMITS.keyBytes))
+          throw tooLarge('quota_exceeded', 'the uploads of this key', UPLOAD_LIMITS.keyBytes);
         if (freeBytes(this.#directory) < RESERVE_BYTES) throw diskFull(this.#directory);
         for (let at = 0; at < chunk.length; ) at += (await file.write(chunk, at)).bytesWritten;
       }

@@ -15,6 +15,8 @@ import { DEFAULT_TAG, tagNames, templateReference } from './templates-name.ts';
 
 const TEMPLATES_MAX = 1000;
 /** A build that nobody started is forgotten. */
+/** Of one template. */
+const WAITING_MAX = 100;
 const WAITING_MS = 24 * 3_600_000;
 const SWEEP_MS = 3_600_000;
 const newId = createIdSource(systemClock, systemRandom);
@@ -50,6 +52,12 @@ export class Templates {
     const given = tagNames([...(tag === null ? [] : [tag]), ...(request.tags ?? [])], name);
     const now = Date.now();
     const template = store.templates.named(name).find(({ owner }) => owner === key.id) ?? this.#insert(name, key, now);
+    const waiting = store.builds.ofTemplate(template.id).filter(({ status }) => status === 'waiting').length;
+    if (waiting >= WAITING_MAX)
+      throw new VivError(
+        'quota_exceeded',
+        `${waiting} builds of template '${name}' wait to be started, the most there can be`,
+      );
     const build: BuildRow = {
       id: randomUUID(),
       template: template.id,
