@@ -176,3 +176,16 @@ test('a WebSocket behind a request whose client goes before the answer is nothin
   await once(socket, 'close');
   assert.equal((await api.call('GET', '/v1/node')).status, 200);
 });
+
+test('a client whose WebSocket is refused is heard to its end, whatever it sends on', async () => {
+  await using api = await served();
+  const { id } = await api.create();
+  for (const path of ['/v1/nothing', `/v1/sandboxes/${id}/ports/9/`, '/v1/connect']) {
+    const socket = await raw(api.port);
+    socket.write(`GET ${path} HTTP/1.1\r\nhost: a\r\nauthorization: Bearer ${api.secret}\r\n${UPGRADE}\r\n`);
+    // More than fits into the buffers on the way: it is gone only when the server has read it.
+    socket.write(Buffer.alloc(16 * 1024 * 1024));
+    assert.match(await answer(socket), /^HTTP\/1\.1 [45]\d\d /, path);
+    assert.equal(socket.writableLength, 0, path);
+  }
+});

@@ -1,4 +1,4 @@
-import { createServer, type IncomingMessage, ServerResponse } from 'node:http';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { Edge } from '@vivarium/edge/edge.ts';
 import { VivError } from '@vivarium/protocol';
@@ -14,6 +14,7 @@ import { afterEarlierAnswers } from './http/earlier-answers.ts';
 import { holdsBody } from './http/expect.ts';
 import { sendFailure } from './http/failure.ts';
 import { HANDLERS } from './http/handlers.ts';
+import { upgradeAnswer } from './http/upgrade-answer.ts';
 import { listen } from './listen.ts';
 import { RequestMetrics } from './metrics.ts';
 import { MuxServer } from './mux/mux-server.ts';
@@ -160,11 +161,7 @@ function httpOptions(options: ApiServerOptions) {
 
 /** An HTTP answer where a WebSocket was asked for. */
 function refuse(req: IncomingMessage, socket: Duplex, error: unknown, log: Logger): void {
-  const res = new ServerResponse(req);
-  res.shouldKeepAlive = false;
-  res.assignSocket(socket as never);
-  res.on('finish', () => socket.end());
-  sendFailure(req, res, error, log);
+  sendFailure(req, upgradeAnswer(req, socket), error, log);
 }
 
 /** Bytes that are no HTTP, or that come too slowly: a bare answer, if there is still somebody to read it. */

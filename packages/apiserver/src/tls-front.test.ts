@@ -112,3 +112,11 @@ test('connections that say nothing are cut, garbage hurts nobody', async () => {
   await Promise.all([once(silent, 'close'), once(garbage, 'close')]);
   assert.equal((await get(api.port, 'viv.test', '/healthz'))[0], 200);
 });
+
+test('a client that leaves before its first byte is not waited for', async () => {
+  await using api = await served({ tls: ca.files(), headersTimeoutMs: 600_000 });
+  const socket = connectTcp(api.port, '127.0.0.1');
+  // It says that it will send nothing, and closes when the server does.
+  socket.end();
+  await once(socket.resume(), 'close');
+});

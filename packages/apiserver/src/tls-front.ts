@@ -58,9 +58,11 @@ export class TlsFront {
     const ignore = () => {};
     socket.on('error', ignore);
     socket.once('close', () => clearTimeout(timer));
+    const leave = () => socket.destroy();
+    socket.once('end', leave);
     socket.once('data', (first: Buffer) => {
       clearTimeout(timer);
-      socket.off('error', ignore);
+      socket.off('error', ignore).off('end', leave);
       socket.pause();
       socket.unshift(first);
       if (first[0] === HANDSHAKE) this.server.emit('connection', socket);

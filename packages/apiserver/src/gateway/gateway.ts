@@ -1,4 +1,4 @@
-import { type ClientRequest, type IncomingMessage, request, ServerResponse } from 'node:http';
+import { type ClientRequest, type IncomingMessage, request, type ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { pipeline } from 'node:stream';
 import type { Edge } from '@vivarium/edge/edge.ts';
@@ -7,6 +7,7 @@ import type { Logger } from 'pino';
 import type { KeyStore } from '../auth/key-store.ts';
 import { askForBody } from '../http/expect.ts';
 import { sendFailure } from '../http/failure.ts';
+import { upgradeAnswer } from '../http/upgrade-answer.ts';
 import type { RequestMetrics } from '../metrics.ts';
 import { type Admission, admit } from './admission.ts';
 import { withoutToken } from './credentials.ts';
@@ -53,7 +54,8 @@ export class Gateway {
   }
 
   async upgrade(req: IncomingMessage, socket: Duplex, head: Buffer, target: Target, door = this.#door): Promise<void> {
-    const res = responseOn(req, socket);
+    socket.on('error', () => {});
+    const res = upgradeAnswer(req, socket);
     try {
       const admission = await door.admit(req, target);
       this.#options.metrics.gateway.inc({ kind: 'websocket' });
@@ -172,16 +174,6 @@ function relay(answer: IncomingMessage, res: ServerResponse, target: Target, adm
   // An event stream may stay silent for long: its headers must not wait for the first event.
   res.flushHeaders();
   pipeline(answer, res, (error) => error && res.destroy());
-}
-
-/** An answer to an upgrade request that is refused: the connection ends with it. */
-function responseOn(req: IncomingMessage, socket: Duplex): ServerResponse {
-  socket.on('error', () => {});
-  const res = new ServerResponse(req);
-  res.shouldKeepAlive = false;
-  res.assignSocket(socket as never);
-  res.on('finish', () => socket.end());
-  return res;
 }
 
 function closed(target: Target, cause?: Error): VivError {
