@@ -33,7 +33,7 @@ export function checkNetwork({ allowOut, denyOut, maskRequestHost, rules, egress
 }
 
 /** As it is kept: without the proxy's password, which nothing here could use. */
-export function keptNetwork<N extends Pick<E2bNetwork, 'egressProxy'>>(network: N): N {
+export function keptNetwork<N extends Partial<E2bNetwork>>(network: N): N {
   const { egressProxy } = network;
   return egressProxy
     ? { ...network, egressProxy: { address: egressProxy.address, username: egressProxy.username } }

@@ -50,12 +50,24 @@ async function listDirectory(call: EnvdCall, asked: string, depth: number): Prom
   const path = resolvePath(asked, actor);
   const how = { ...actingFor(actor), depth: Math.min(depth, DEPTH_MAX), resolve: true, metadata: true };
   const entries: Entry[] = [];
+  let chars = 0;
   for await (const entry of call.context.edge.files.list(call.sandbox, Buffer.from(path), how)) {
     if (entries.length === LIST_ITEMS_MAX)
       throw new VivError('payload_too_large', `${path} has more than ${LIST_ITEMS_MAX} entries`);
+    chars += charsOf(entry);
+    if (chars > LIST_CHARS_MAX)
+      throw new VivError('payload_too_large', `${path}: the entries have more than ${LIST_CHARS_MAX} characters`);
     entries.push(entry);
   }
   return { entries: await infosOf(call, actor, inOrder(entries)) };
+}
+
+/** All are in memory at once, and paths and metadata are as long as the programs inside like. */
+const LIST_CHARS_MAX = 32 * 1024 * 1024;
+
+function charsOf({ path, target, metadata = {} }: Entry): number {
+  const noted = Object.entries(metadata).reduce((sum, [key, value]) => sum + key.length + value.length, 0);
+  return path.length + (target?.length ?? 0) + noted;
 }
 
 /** The guest goes no deeper. */

@@ -67,6 +67,17 @@ test('one that is not asked ends with what it holds, and then says that events w
   removeWatcher(call, { watcherId });
 });
 
+test('long names and metadata fill a watcher before it has so many events', async () => {
+  const { call, ended } = callWith(Array.from({ length: 9000 }, (_, at) => created(`${at}`.padEnd(4000, 'x'))));
+  const { watcherId } = await createWatcher(call, REQUEST);
+  while (ended.count === 0) await breathe();
+  await settled();
+  const { events } = watcherEvents(call, { watcherId });
+  assert.ok(events.length > 3000 && JSON.stringify(events).length < 17 * 1024 * 1024, `${events.length}`);
+  assert.throws(() => watcherEvents(call, { watcherId }), { code: 'file_error', message: /16777216 characters/ });
+  removeWatcher(call, { watcherId });
+});
+
 test('events that the sandbox lost are told as lost', async () => {
   const { call } = callWith([created('a'), { kind: 'overflow', path: '', isDir: false }]);
   const { watcherId } = await createWatcher(call, REQUEST);

@@ -9,14 +9,16 @@ import { watchEvents } from './watch-event.ts';
 const PER_SANDBOX_MAX = 64;
 const ALL_MAX = 4096;
 const EVENTS_MAX = 10_000;
-/** Of all watchers together. */
-const EVENTS_ALL_MAX = 1_000_000;
+/** Their characters: paths and metadata are as long as the programs inside like. The same of all watchers together. */
+const CHARS_MAX = 16 * 1024 * 1024;
+const CHARS_ALL_MAX = 256 * 1024 * 1024;
 /** One that nobody asks for events ends. */
 const IDLE_MS = 3_600_000;
 
 type Watcher = {
   sandbox: string;
   events: FilesystemEvent[];
+  chars: number;
   /** Why there will be no more; told once the events before it were. */
   error: VivError | undefined;
   controller: AbortController;
@@ -37,7 +39,7 @@ export async function createWatcher(call: EnvdCall, request: WatchDirRequest): P
   const controller = new AbortController();
   const idle = setTimeout(() => end(id), IDLE_MS);
   idle.unref();
-  const watcher: Watcher = { sandbox: call.sandbox, events: [], error: undefined, controller, idle };
+  const watcher: Watcher = { sandbox: call.sandbox, events: [], chars: 0, error: undefined, controller, idle };
   watchers.set(id, watcher);
   try {
     void gather(call, id, watcher, await watchEvents(call, request, controller.signal));
@@ -54,8 +56,7 @@ export function watcherEvents(call: EnvdCall, { watcherId }: { watcherId: string
   watcher.idle.refresh();
   const { events, error } = watcher;
   if (error && events.length === 0) throw error;
-  waiting -= events.length;
-  watcher.events = [];
+  forget(watcher);
   return { events };
 }
 
@@ -75,10 +76,16 @@ async function gather(
   try {
     for await (const event of events) {
       if (watcher.controller.signal.aborted) return;
-      if (watcher.events.length >= EVENTS_MAX || waiting >= EVENTS_ALL_MAX)
-        throw new VivError('file_error', `more than ${EVENTS_MAX} events waited to be asked for; later ones were lost`);
+      const chars = JSON.stringify(event).length;
+      const full = watcher.events.length >= EVENTS_MAX || watcher.chars + chars > CHARS_MAX;
+      if (full || waiting + chars > CHARS_ALL_MAX)
+        throw new VivError(
+          'file_error',
+          `more than ${EVENTS_MAX} events, or ${full ? CHARS_MAX : CHARS_ALL_MAX} characters of them, waited to be asked for; later ones were lost`,
+        );
       watcher.events.push(event);
-      waiting += 1;
+      watcher.chars += chars;
+      waiting += chars;
     }
   } catch (thrown) {
     watcher.error = VivError.from(thrown);
@@ -105,8 +112,13 @@ function end(id: string): void {
   const watcher = watchers.get(id);
   if (!watcher) return;
   watchers.delete(id);
-  waiting -= watcher.events.length;
-  watcher.events = [];
+  forget(watcher);
   clearTimeout(watcher.idle);
   watcher.controller.abort();
+}
+
+function forget(watcher: Watcher): void {
+  waiting -= watcher.chars;
+  watcher.chars = 0;
+  watcher.events = [];
 }
