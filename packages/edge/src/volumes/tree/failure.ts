@@ -9,6 +9,9 @@ const BY_ERRNO: Record<string, Row> = {
   ENOENT: ['path_not_found', 'is not there'],
   ENOTDIR: ['not_directory', 'is no directory, or a name above it is none (symbolic links are not followed)'],
   ELOOP: ['not_regular_file', 'is a symbolic link, and links in volumes are not followed'],
+  // The only thing that a file system of volumes can't do: chmod(2) of a link.
+  ENOTSUP: ['not_regular_file', 'is a symbolic link, whose mode can’t be changed'],
+  EOPNOTSUPP: ['not_regular_file', 'is a symbolic link, whose mode can’t be changed'],
   EEXIST: ['path_exists', 'is there already'],
   EISDIR: ['is_directory', 'is a directory'],
   ENOTEMPTY: ['directory_not_empty', 'is not empty'],
