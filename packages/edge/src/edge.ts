@@ -28,6 +28,7 @@ import type {
 } from '@vivarium/protocol';
 import type { BuildService } from './services/builds.ts';
 import type { FileService } from './services/files.ts';
+import type { FnService } from './services/fn.ts';
 import type { VolumeService } from './services/volumes.ts';
 
 /**
@@ -43,6 +44,7 @@ export interface Edge {
   readonly images: ImageService;
   readonly builds: BuildService;
   readonly volumes: VolumeService;
+  readonly fn: FnService;
   readonly info: InfoService;
 }
 
@@ -214,5 +216,6 @@ export interface InfoService {
 
 export type * from './services/builds.ts';
 export type * from './services/files.ts';
+export type * from './services/fn.ts';
 export type * from './services/volumes.ts';
 export type { BuildStep, Outcome, StepAction };
