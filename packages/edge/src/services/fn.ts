@@ -37,7 +37,7 @@ export type FnCall = {
   stdin?: Uint8Array | undefined;
   /** On top of the image's. */
   env: Record<string, string>;
-  /** Made when it is missing. Default: the image's, else the home of its user. */
+  /** Made when it is missing, for its user to write in. The API's default is FN_CWD of the protocol, which warm containers may have already. Default: the image's, else the home of its user. */
   cwd?: string | undefined;
   user?: string | undefined;
   /** Paths or globs (`*`, `**`, `?`) of files to bring back, absolute or beneath `cwd`. */
@@ -59,6 +59,7 @@ export type FnResult = {
   compile: ExecResult | null;
   /** Null when compiling failed. */
   run: ExecResult | null;
+  /** Paths are absolute where the pattern was, else relative to `cwd`. */
   files: { path: string; content: Uint8Array; mode: number }[];
   /** Matched, but not brought back: too large, too many, or unreadable. */
   filesLeft: { path: string; reason: string }[];
