@@ -59,7 +59,7 @@ export type FnResult = {
   compile: ExecResult | null;
   /** Null when compiling failed. */
   run: ExecResult | null;
-  /** Paths are absolute where the pattern was, else relative to `cwd`. */
+  /** Paths are absolute. */
   files: { path: string; content: Uint8Array; mode: number }[];
   /** Matched, but not brought back: too large, too many, or unreadable. */
   filesLeft: { path: string; reason: string }[];
