@@ -37,8 +37,8 @@ export type FnCall = {
   stdin?: Uint8Array | undefined;
   /** On top of the image's. */
   env: Record<string, string>;
-  /** Made when it is missing, for its user to write in. The API's default is FN_CWD of the protocol, which warm containers may have already. Default: the image's, else the home of its user. */
-  cwd?: string | undefined;
+  /** An absolute path; made when it is missing. */
+  cwd: string;
   user?: string | undefined;
   /** Paths or globs (`*`, `**`, `?`) of files to bring back, absolute or beneath `cwd`. */
   filesOut: string[];

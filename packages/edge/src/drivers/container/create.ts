@@ -15,6 +15,7 @@ import { ociConfig } from './oci-config.ts';
 import { mountRoot } from './overlay.ts';
 import { type CreateCell, type CreatedCell, paths } from './place.ts';
 import { processStartTime } from './process-stat.ts';
+import { clearCell, emptyScratch } from './renew.ts';
 import { stopCell } from './stop.ts';
 import { mountVolumes } from './volumes.ts';
 
@@ -29,6 +30,7 @@ const BACKLOG = 8;
 export async function createCell(params: CreateCell): Promise<CreatedCell> {
   try {
     if (params.scratchKept) await stopCell(params);
+    if (params.renewed) await clearCell(params);
     return await build(params);
   } catch (error) {
     await (params.scratchKept ? stopCell(params) : destroyCell(params));
@@ -93,19 +95,19 @@ function makeScratch(params: CreateCell): number {
   const { place, id, slot } = params;
   const cell = paths.cell(place.runDir, id);
   const subvolume = scratchVolume(params, cell);
-  const isNew = !existsSync(`${cell}/upper`);
   // What an overlay left in its work directory must not be there when the next one starts.
-  if (!isNew) rmSync(`${cell}/work`, { recursive: true, force: true });
-  for (const dir of isNew ? [`${cell}/upper`, `${cell}/work`] : [`${cell}/work`]) {
+  rmSync(`${cell}/work`, { recursive: true, force: true });
+  for (const dir of [`${cell}/upper`, `${cell}/work`]) {
+    if (existsSync(dir)) continue;
     mkdirSync(dir, { mode: 0o755 });
     chownSync(dir, idBase(slot), idBase(slot));
   }
   return subvolume;
 }
 
-/** Kept, copied or empty. Returns its id. */
-function scratchVolume({ limits, scratchFrom, scratchKept }: CreateCell, cell: string): number {
-  if (scratchKept) return subvolumeId(cell);
+/** Kept, emptied, copied or new. Returns its id. */
+function scratchVolume({ limits, scratchFrom, scratchKept, renewed }: CreateCell, cell: string): number {
+  if (scratchKept || (renewed && emptyScratch(cell))) return subvolumeId(cell);
   const [parent, name, limitBytes] = [dirname(cell), basename(cell), limits.diskMiB * MIB];
   if (scratchFrom !== undefined) return createSnapshot(scratchFrom, parent, name, { limitBytes });
   return createSubvolume(parent, name, limitBytes);

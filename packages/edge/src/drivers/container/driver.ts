@@ -102,6 +102,12 @@ export class ContainerDriver implements Driver {
     return this.#handle(spec, slot, created);
   }
 
+  async renew(used: CellRecord, spec: CellSpec): Promise<CellHandle> {
+    const { slot } = parseRecord(used);
+    const params: CreateCell = { ...this.#params(spec, slot), renewed: true };
+    return this.#handle(spec, slot, await this.#creates.run(() => this.#create(params)));
+  }
+
   async adoptStopped(record: CellRecord): Promise<CellHandle> {
     const known = parseRecord(record);
     const { id, slot, hierarchy, bootId } = known;

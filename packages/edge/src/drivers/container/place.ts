@@ -25,6 +25,8 @@ export type CreateCell = {
   scratchFrom?: string;
   /** Its scratch is there: it was stopped. */
   scratchKept?: true;
+  /** It is there, used: all that it holds goes, and a new one begins in its control groups. */
+  renewed?: true;
 };
 
 /** What it answers. */
