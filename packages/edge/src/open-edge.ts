@@ -171,6 +171,7 @@ function makeContext(options: EdgeOptions): EdgeContext {
     openCell,
     onRunning: async () => {},
     reclaim: () => 0,
+    releaseImage: async () => {},
     draining: false,
     closed: false,
   };

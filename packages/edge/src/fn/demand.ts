@@ -21,6 +21,12 @@ export class Demand {
     this.#warmUntilMs = untilMs;
   }
 
+  /** What was, is over. */
+  forget(): void {
+    this.#peak = 0;
+    this.#warm = 0;
+  }
+
   peak(nowMs: number): number {
     return Math.floor(this.#peak / 2 ** Math.floor((nowMs - this.#peakMs) / HALF_LIFE_MS));
   }

@@ -30,6 +30,8 @@ export class Pool {
   readonly #ready: Member[] = [];
   readonly #busy = new Set<Member>();
   readonly #waiters: Waiter[] = [];
+  /** Those that are on their way back to clean. */
+  readonly #coming = new Set<Promise<void>>();
   #making = 0;
   #cleaning = 0;
   #calls = 0;
@@ -65,11 +67,11 @@ export class Pool {
     if (this.closed) return;
     if (!member.alive) return this.#grow();
     if (member.worn) {
-      this.#end(member);
+      void this.#end(member);
       return this.#grow();
     }
     this.#cleaning += 1;
-    void member
+    const cleaning = member
       .renew()
       .then(
         () => this.#offer(member, false),
@@ -77,8 +79,10 @@ export class Pool {
       )
       .finally(() => {
         this.#cleaning -= 1;
+        this.#coming.delete(cleaning);
         this.#grow();
       });
+    this.#coming.add(cleaning);
   }
 
   /** It goes its own way, as a session. */
@@ -103,7 +107,7 @@ export class Pool {
       const [oldest] = this.#ready as [Member, ...Member[]];
       if (now - oldest.idleSinceMs < idleMs) break;
       this.#ready.shift();
-      this.#end(oldest);
+      void this.#end(oldest);
     }
     return this.size === 0 && this.#waiters.length === 0;
   }
@@ -112,8 +116,15 @@ export class Pool {
   giveUpOne(): boolean {
     const member = this.#ready.shift();
     if (!member) return false;
-    this.#end(member);
+    void this.#end(member);
     return true;
+  }
+
+  /** Ends all that are ready; resolves when they are gone. None is made in their place until the next call. */
+  async giveUpAll(): Promise<void> {
+    this.#demand.forget();
+    await Promise.all(this.#coming);
+    await Promise.all(this.#ready.splice(0).map((member) => this.#end(member)));
   }
 
   /** Hands out no more and ends nothing: the edge does, or the next one. */
@@ -212,9 +223,9 @@ export class Pool {
     this.#ready.push(member);
   }
 
-  #end(member: Member): void {
+  async #end(member: Member): Promise<void> {
     const { log } = this.#host.context;
-    void member.end().catch((err) => log.warn({ err, sandbox: member.box.id }, 'ending a container for calls failed'));
+    await member.end().catch((err) => log.warn({ err, sandbox: member.box.id }, 'ending a container for calls failed'));
   }
 
   #now(): number {

@@ -36,6 +36,7 @@ export class FnCalls implements FnService {
     this.#once = new OnceCalls(context, execs);
     this.#sessions = new Sessions(context, this.#bounds);
     context.reclaim = (count, owner) => this.#reclaim(count, owner);
+    context.releaseImage = (image) => this.#releaseImage(image);
     for (const box of context.boxes.values()) if (box.row.kind === 'fn') this.#adopt(box);
   }
 
@@ -154,6 +155,11 @@ export class FnCalls implements FnService {
       while (ended < count && pool.giveUpOne()) ended += 1;
     }
     return ended;
+  }
+
+  async #releaseImage(image: string): Promise<void> {
+    const pools = [...this.#pools.values()].filter((pool) => pool.of.image === image);
+    await Promise.all(pools.map((pool) => pool.giveUpAll()));
   }
 
   #trimLater(): void {
