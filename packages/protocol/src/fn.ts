@@ -12,7 +12,7 @@ export const FN_KEPT_BYTES = { default: 1024 * 1024, max: 16 * 1024 * 1024 } as 
 /** Of all files of an answer together. */
 export const FN_FILES_OUT_BYTES_MAX = 16 * 1024 * 1024;
 export const FN_SESSION_IDLE_S = { default: 600, max: 86_400 } as const;
-export const FN_WARM_MAX = 256;
+export const FN_WARM_MAX = 64;
 /** Where the code and files of a call lie and its programs start, unless it says otherwise. */
 export const FN_CWD = '/tmp/fn';
 

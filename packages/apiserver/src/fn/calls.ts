@@ -20,7 +20,9 @@ export async function runCall(request: FnRequest, caller: Caller): Promise<FnRes
     throw await unavailable(request, image, caller, `no language "${request.language}"`);
   }
   const call = callOf(request, language, sessionOf(request, idempotency));
-  const result = await edge.fn.run(call, owner, idempotency, room);
+  const result = await edge.fn.run(call, owner, idempotency, room).catch((error: unknown) => {
+    throw namingUser(error, request);
+  });
   const missing = language && missingProgram(call, language, result);
   if (missing !== undefined)
     throw await unavailable(request, image, caller, `no "${missing}", which ${language!.name} needs`);
@@ -64,6 +66,13 @@ async function unavailable(request: FnRequest, image: Image, caller: Caller, lac
   return new VivError('language_unavailable', `image ${image.name} has ${lack}; ${has}`, {
     details: { image: image.name, language: request.language, available },
   });
+}
+
+/** Whichever step of a call found that there is no such user. */
+function namingUser(error: unknown, { user, image }: FnRequest): unknown {
+  if (!(error instanceof VivError) || error.code !== 'user_unknown' || user === undefined) return error;
+  const details = { ...error.details, field: 'user' };
+  return new VivError('user_unknown', `image ${image} has no user "${user}"`, { details, cause: error });
 }
 
 /** A retry of a call without a name for its session means the same session. */

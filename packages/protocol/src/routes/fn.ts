@@ -8,7 +8,17 @@ const scope = ['sandboxes'] as const;
 const tag = 'fn';
 const refused = ['image_not_found', 'unsupported', 'language_unavailable'] as const;
 const full = ['node_full', 'node_disk_full', 'quota_exceeded', 'too_many_requests', 'shutting_down'] as const;
-const inside = ['spawn_failed', 'user_unknown', 'path_denied', 'disk_full', 'file_error', 'sandbox_lost'] as const;
+const inside = [
+  'spawn_failed',
+  'user_unknown',
+  'path_not_found',
+  'not_directory',
+  'is_directory',
+  'path_denied',
+  'disk_full',
+  'file_error',
+  'sandbox_lost',
+] as const;
 
 export const FN_ROUTES = routes({
   'fn.run': {
