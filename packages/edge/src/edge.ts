@@ -9,6 +9,7 @@ import type {
   Image,
   ImageImport,
   JournalRecord,
+  Kind,
   Lease,
   LeaseCreate,
   MountRequest,
@@ -60,6 +61,8 @@ export type SandboxFilter = {
   states?: SandboxState[];
   /** Names of images: one must match. */
   images?: string[];
+  /** One must match. */
+  kinds?: readonly Kind[];
   lease?: string;
   owner?: string;
   /** Began to run after this time. */

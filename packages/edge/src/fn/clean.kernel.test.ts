@@ -85,7 +85,7 @@ if (inMountNamespace(import.meta.filename)) {
   test('a look that follows the traces in the same call finds them: the look is not blind', async () => {
     const { seen } = await look();
     const { out } = await run(`${LEAVE_SCRIPT}\ncd /tmp/fn; ${LOOK_SCRIPT}`);
-    for (const trace of ['@left', 'sleep 1000', '/dev/shm/left', '/etc/left', '/root/left.d', '/crontabs/root']) {
+    for (const trace of ['@left', 'sleep 1\n', '/dev/shm/left', '/etc/left', '/root/left.d', '/crontabs/root']) {
       assert.ok(out.includes(trace), trace);
       assert.ok(!seen.includes(trace), trace);
     }

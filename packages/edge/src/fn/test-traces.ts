@@ -94,7 +94,7 @@ true
 /** All that one can see of a container's state from inside, as its root. */
 export const LOOK_SCRIPT = `
 chmod 755 ./leave; ./leave look
-ps -o pid,user,args | grep -v -e ' ps -o' -e grep -e '/bin/sh' -e ./leave
+ps -o pid,user,args | grep -v -e ' ps -o' -e grep -e '\\[exe\\]' -e '/bin/sh' -e ./leave
 cat /proc/sysvipc/* /proc/net/unix /proc/net/dev /proc/net/route /proc/net/fib_trie | grep -v '^ *lo:'
 hostname; ip addr; ls /dev/mqueue /dev/shm
 awk '{print $4, $5, $6, $(NF-2), $NF}' /proc/self/mountinfo

@@ -100,6 +100,7 @@ function spec(node: TestNode, index: number): CellSpec {
     layers: node.layers,
     limits: { cpuWeight: 100, cpus: 2, memoryMiB: 256, pids: 64, diskMiB: 100, nofile: 1024, ptys: 8 },
     env: {},
+    quick: process.env.QUICK === '1',
   };
 }
 

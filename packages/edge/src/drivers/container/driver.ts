@@ -169,6 +169,7 @@ export class ContainerDriver implements Driver {
       limits: spec.limits,
       network: spec.network ?? 'none',
       volumes: spec.volumes ?? [],
+      quick: spec.quick ?? false,
       ...(spec.scratchFrom === undefined ? {} : { scratchFrom: spec.scratchFrom }),
     };
   }

@@ -22,6 +22,8 @@ export type CreateCell = {
   limits: Limits;
   network: 'none' | 'node';
   volumes: CellVolume[];
+  /** By viv-start. */
+  quick: boolean;
   scratchFrom?: string;
   /** Its scratch is there: it was stopped. */
   scratchKept?: true;
@@ -76,4 +78,6 @@ export const paths = {
    * executed (/run often is mounted noexec).
    */
   init: (runDir: string) => `${runDir}/t/viv-init`,
+  /** Our copy of viv-start. */
+  starter: (runDir: string) => `${runDir}/t/viv-start`,
 } as const;

@@ -20,15 +20,15 @@ export class FnDriver implements Driver {
   }
 
   start(spec: CellSpec): Promise<CellHandle> {
-    return this.#containers.start(spec);
+    return this.#containers.start({ ...spec, quick: true });
   }
 
   restart(stopped: CellRecord, spec: CellSpec): Promise<CellHandle> {
-    return this.#containers.restart(stopped, spec);
+    return this.#containers.restart(stopped, { ...spec, quick: true });
   }
 
   renew(used: CellRecord, spec: CellSpec): Promise<CellHandle> {
-    return this.#containers.renew(used, spec);
+    return this.#containers.renew(used, { ...spec, quick: true });
   }
 
   adopt(record: CellRecord): Promise<CellHandle> {
