@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { collect, type FnOptions, Vivarium, VivError } from '@vivarium/sdk';
+import { collect, type FnOptions, type ListFilter, Vivarium, VivError } from '@vivarium/sdk';
 import { call } from '../harness/http.ts';
 import { IMAGE, runViv, startTestNode, type TestNode } from '../harness/node.ts';
 import { tarOf } from '../harness/tar.ts';
@@ -171,6 +171,9 @@ test('a call is an exec in a sandbox of kind fn, and written down there', async 
   const sandbox = await viv.sandboxes.get(exec.sandbox);
   assert.equal(sandbox.info.kind, 'fn');
   assert.ok((await collect(sandbox.execs())).some(({ id }) => id === exec.id));
+  const listed = async (filter: ListFilter) => (await collect(viv.sandboxes.list(filter))).map(({ id }) => id);
+  assert.ok(!(await listed({})).includes(sandbox.id), 'lists of sandboxes are without it');
+  assert.ok((await listed({ kinds: 'fn' })).includes(sandbox.id), 'unless asked for');
   const made = viv.sandboxes.create({ image: IMAGE, kind: 'fn' });
   await assert.rejects(made, code('unsupported'));
   for (const act of [() => sandbox.fork(), () => sandbox.pause(), () => sandbox.snapshot('own/fn@1')])

@@ -16,7 +16,7 @@ export async function doctor(options: DoctorOptions): Promise<number> {
 
 /** Containers for calls are containers. */
 function calls(ok: boolean): Capability {
-  if (ok) return { name: 'fn', kind: 'fn', ok, reason: 'warm containers, clean for every call' };
+  if (ok) return { name: 'fn', kind: 'fn', ok, reason: 'warm containers, clean for every call', remedy: null };
   return { name: 'fn', kind: 'fn', ok, reason: 'needs what containers need', remedy: 'see the rows of kind container' };
 }
 
