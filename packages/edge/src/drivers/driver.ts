@@ -49,7 +49,10 @@ export type CellSpec = {
   network?: 'none' | 'node';
   /** Absent: none. Throws `unsupported` in `prepare` where a kind can't have them. */
   volumes?: CellVolume[];
-  /** PID 1 is started by viv-start instead of an OCI runtime, at a third of the cost; neither with volumes nor with the node's network. */
+  /**
+   * For cells that run one command at a time: its group is all but PID 1, and PID 1 is started by viv-start instead of an OCI runtime, at
+   * a third of the cost. Neither with volumes nor with the node's network.
+   */
   quick?: boolean;
   /** Scratch to start from: the snapshot of another sandbox's scratch (fork), else empty. */
   scratchFrom?: string;

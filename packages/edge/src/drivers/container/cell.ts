@@ -5,6 +5,7 @@ import { endProcesses } from '../../limits/cell-sweep.ts';
 import { findCommand, placeCommand } from '../../limits/command-group.ts';
 import { freeze } from '../../limits/freezer.ts';
 import { readCounters, readUsage } from '../../limits/usage.ts';
+import { WholeCell } from '../../limits/whole-cell.ts';
 import type { Spawner } from '../../spawner/client.ts';
 import type { CellHandle, CommandGroup, Counters, GuestConfig, LayerMount, Usage } from '../driver.ts';
 import type { ContainerRecord } from './cell-record.ts';
@@ -63,11 +64,13 @@ export class ContainerCell implements CellHandle {
     return guestConfig(limits, env, network ?? 'none');
   }
 
-  placeCommand(execId: string, guestPid: number): Promise<CommandGroup> {
+  async placeCommand(execId: string, guestPid: number): Promise<CommandGroup> {
+    if (this.record.quick) return new WholeCell(this.#group, this.record.pid);
     return placeCommand(this.#group, this.record.pid, execId, guestPid);
   }
 
   async findCommand(execId: string): Promise<CommandGroup | null> {
+    if (this.record.quick) return new WholeCell(this.#group, this.record.pid);
     return findCommand(this.#group, execId);
   }
 

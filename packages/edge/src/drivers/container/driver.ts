@@ -186,6 +186,7 @@ export class ContainerDriver implements Driver {
       layers: spec.layers.map(({ path }) => path),
       limits: spec.limits,
       env: spec.env,
+      ...(spec.quick ? { quick: true } : {}),
       ...(spec.network === 'node' ? { network: spec.network } : {}),
     };
     return new ContainerCell(record, this.#context(spec.id, slot));
