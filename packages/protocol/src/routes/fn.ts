@@ -34,7 +34,7 @@ export const FN_ROUTES = routes({
     idempotent: true,
     status: 200,
     result: FnResult,
-    errors: [...refused, ...full, ...inside, 'idempotency_mismatch'],
+    errors: [...refused, ...full, ...inside, 'state_conflict', 'sandbox_dead', 'idempotency_mismatch'],
   },
   'fn.warm': {
     method: 'POST',
