@@ -30,7 +30,7 @@ export class Pool {
   readonly #ready: Member[] = [];
   readonly #busy = new Set<Member>();
   readonly #waiters: Waiter[] = [];
-  /** Those that are on their way back to clean. */
+  /** Those that are made or on their way back to clean. */
   readonly #coming = new Set<Promise<void>>();
   #making = 0;
   #cleaning = 0;
@@ -71,7 +71,7 @@ export class Pool {
       return this.#grow();
     }
     this.#cleaning += 1;
-    const cleaning = member
+    const cleaned = member
       .renew()
       .then(
         () => this.#offer(member, false),
@@ -79,10 +79,9 @@ export class Pool {
       )
       .finally(() => {
         this.#cleaning -= 1;
-        this.#coming.delete(cleaning);
         this.#grow();
       });
-    this.#coming.add(cleaning);
+    this.#track(cleaned);
   }
 
   /** It goes its own way, as a session. */
@@ -96,6 +95,7 @@ export class Pool {
     this.#demand.warm(count, this.#now() + this.#host.bounds.idleMs);
     const missing = count - this.#ready.length - this.#making - this.#cleaning;
     await Promise.all(Array.from({ length: Math.max(0, missing) }, () => this.#make()));
+    await Promise.all(this.#coming);
   }
 
   /** Ends what nobody has needed for a while. True when nothing is left of it. */
@@ -190,7 +190,12 @@ export class Pool {
     const coming = this.#making + this.#cleaning + this.#ready.length;
     let missing = Math.min(most - this.size, this.#waiters.length - coming + 1);
     if (missing <= 0 && this.#waiters.length > 0 && this.size === 0) missing = 1;
-    for (; missing > 0; missing--) void this.#make().catch((error) => this.#failed(VivError.from(error)));
+    for (; missing > 0; missing--) this.#track(this.#make().catch((error) => this.#failed(VivError.from(error))));
+  }
+
+  #track(coming: Promise<void>): void {
+    const tracked = coming.finally(() => this.#coming.delete(tracked));
+    this.#coming.add(tracked);
   }
 
   async #make(): Promise<void> {
