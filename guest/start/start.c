@@ -3,7 +3,7 @@
  * times as much. What it makes is the same (packages/edge/src/drivers/container/oci-config.ts; a test compares the two).
  *
  * Descriptors: 3 the listening control socket, which pid 1 keeps; 4 the user namespace; 5 a file that gets the answer: the
- * pid of pid 1 and a newline, or what failed. Arguments: see `main`. Everything that could be refused is refused before the
+ * pid of pid 1 and a newline, and what failed, if something did. Arguments: see `main`. Everything that could be refused is refused before the
  * first command of anybody's runs inside. */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -13,6 +13,7 @@
 #include <linux/mount.h>
 #include <net/if.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -200,16 +201,16 @@ int main(int argc, char **argv) {
   if (pipe2(started, O_CLOEXEC) < 0) fail("pipe");
   prepare(&cell);
   enter_namespaces();
-  pid_t pid = fork();
-  if (pid < 0) fail("fork");
+  /* Pid 1 is a child of the spawner, which waits for it: the init of a host may take its time. */
+  pid_t pid = (pid_t)syscall(SYS_clone, CLONE_PARENT | SIGCHLD, 0, 0, 0, 0);
+  if (pid < 0) fail("clone");
   if (pid == 0) become_init(&cell);
+  int said = dprintf(ANSWER, "%d\n", (int)pid);
   close(started[1]);
   /* It ends when execve(2) or a failure closes the other side. */
   char none;
   while (read(started[0], &none, 1) < 0 && errno == EINTR)
     ;
   struct stat answer;
-  if (fstat(ANSWER, &answer) < 0 || answer.st_size > 0) return 1;
-  dprintf(ANSWER, "%d\n", (int)pid);
-  return 0;
+  return fstat(ANSWER, &answer) < 0 || answer.st_size != said;
 }

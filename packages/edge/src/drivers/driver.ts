@@ -20,10 +20,10 @@ export interface Driver {
   restart(stopped: CellRecord, spec: CellSpec): Promise<CellHandle>;
   /**
    * Boots a cell anew that was used, as clean as one that `start` makes: nothing of it goes on, neither processes nor files nor any
-   * namespace. Cheaper than both `destroy` and `start`. The handle takes the place of the former one, which
+   * namespace. Cheaper than both `destroy` and `start`. The handle takes the place of the used one, which
    * remains to be destroyed after an error.
    */
-  renew(used: CellRecord, spec: CellSpec): Promise<CellHandle>;
+  renew(used: CellHandle, spec: CellSpec): Promise<CellHandle>;
   /** The same after an edge restart. Throws VivError `sandbox_lost` when the cell is gone (and removes what is left of it). */
   adopt(record: CellRecord): Promise<CellHandle>;
   /** `adopt` for a cell that is stopped, or was to be: what still runs of it is ended. Throws `sandbox_lost` when its scratch is gone, or of before a reboot. */

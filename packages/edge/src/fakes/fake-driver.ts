@@ -49,8 +49,8 @@ export class FakeDriver implements Driver {
     return handle;
   }
 
-  renew(used: CellRecord, spec: CellSpec): Promise<CellHandle> {
-    return this.restart(used, spec);
+  renew(used: CellHandle, spec: CellSpec): Promise<CellHandle> {
+    return this.restart(used.record, spec);
   }
 
   async adoptStopped(record: CellRecord): Promise<CellHandle> {

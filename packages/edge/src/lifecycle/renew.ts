@@ -26,7 +26,7 @@ async function renew(box: Box, spec: CellSpec): Promise<void> {
   for (const exec of [...box.execs.values()]) exec.abandon('canceled', 'its call is over');
   stopCell(box, conflict);
   try {
-    box.handle = await context.drivers.get(row.kind)!.renew(row.record!, spec);
+    box.handle = await context.drivers.get(row.kind)!.renew(box.handle!, spec);
     row.record = box.handle.record;
     await connectBoxCell(box);
     row.cold = false;

@@ -39,6 +39,7 @@ export class ContainerCell implements CellHandle {
   #end: (end: { reason: string }) => void = () => undefined;
   #destroyed: Promise<void> | undefined;
   #exports = 0;
+  #retired = false;
 
   constructor(record: ContainerRecord, context: CellContext) {
     this.record = record;
@@ -151,6 +152,12 @@ export class ContainerCell implements CellHandle {
     this.#end({ reason: 'stopped' });
   }
 
+  /** Its PID 1 is about to be ended by us: nobody needs to look for that. */
+  retire(): void {
+    this.#retired = true;
+    this.#end({ reason: 'renewed' });
+  }
+
   destroy(): Promise<void> {
     this.#destroyed ??= this.#destroy().catch((error) => {
       this.#destroyed = undefined;
@@ -175,6 +182,7 @@ export class ContainerCell implements CellHandle {
 
   /** The stream ends a moment before the process does. If it lives on, only the stream broke. */
   #watchEnd(waitMs: number): void {
+    if (this.#retired) return;
     if (!this.#isAlive()) this.#end({ reason: 'PID 1 ended' });
     else if (waitMs <= END_POLL_LAST_MS) setTimeout(() => this.#watchEnd(waitMs * 2), waitMs).unref();
   }

@@ -52,7 +52,7 @@ async function renew(node: TestNode, total: number, parallel: number): Promise<v
     pool(total, parallel, async (index) => {
       const used = live.shift()!;
       const cell = await timed(times.renew, () =>
-        node.driver.renew(used.record, { ...spec(node, index), id: used.record.id }),
+        node.driver.renew(used, { ...spec(node, index), id: used.record.id }),
       );
       const socket = await timed(times.connect, () => cell.connect());
       socket.destroy();

@@ -102,8 +102,9 @@ export class ContainerDriver implements Driver {
     return this.#handle(spec, slot, created);
   }
 
-  async renew(used: CellRecord, spec: CellSpec): Promise<CellHandle> {
-    const { slot } = parseRecord(used);
+  async renew(used: CellHandle, spec: CellSpec): Promise<CellHandle> {
+    const { slot } = parseRecord(used.record);
+    if (used instanceof ContainerCell) used.retire();
     const params: CreateCell = { ...this.#params(spec, slot), renewed: true };
     return this.#handle(spec, slot, await this.#creates.run(() => this.#create(params)));
   }

@@ -4,6 +4,7 @@ import { CellGroup } from '../../limits/cell-group.ts';
 import { deleteSubvolume } from '../../native/btrfs.ts';
 import { tidyAfterStart } from './leftovers.ts';
 import { type DestroyCell, paths } from './place.ts';
+import { reapInit } from './reap.ts';
 import { endProcesses, unlinkIfThere } from './stop.ts';
 
 /** What is removed file by file; a scratch that holds more is replaced. */
@@ -21,6 +22,7 @@ export async function clearCell({ place, id }: DestroyCell): Promise<void> {
   const group = new CellGroup(place.hierarchy, id);
   group.hurry();
   await endProcesses(group, id, () => group.removeCommands());
+  await reapInit(id);
   unlinkIfThere(paths.socket(runDir, id));
   if (existsSync(paths.root(runDir, id)) || existsSync(paths.crunCell(runDir, id))) tidyAfterStart(runDir, id);
 }

@@ -13,6 +13,7 @@ import {
   shmOptions,
 } from './oci-config.ts';
 import { type CreateCell, paths } from './place.ts';
+import { rememberInit } from './reap.ts';
 
 /** Descriptors that a cell of ours starts from. */
 export type Opened = { listener: number; userNamespace: number };
@@ -44,7 +45,9 @@ export async function startInit(params: CreateCell, opened: Opened, group: CellG
     const { listener, userNamespace } = opened;
     const exit = await runProgram(paths.starter(runDir), argv, [listener, userNamespace, answer], group);
     const said = readAnswer(answer);
-    if (exit.exitCode === 0 && /^\d+\n$/.test(said)) return Number(said);
+    const pid = Number(/^\d+$/m.exec(said)?.[0] ?? Number.NaN);
+    if (!Number.isNaN(pid)) rememberInit(id, pid);
+    if (exit.exitCode === 0 && !Number.isNaN(pid)) return pid;
     const how = exit.signal === null ? `exit code ${exit.exitCode}` : `signal ${exit.signal}`;
     throw new VivError('internal', `the container could not be started (${how}): ${said.trim() || 'no message'}`);
   } finally {

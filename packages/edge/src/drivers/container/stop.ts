@@ -6,6 +6,7 @@ import { setFrozen } from '../../limits/freezer.ts';
 import { kill } from '../../native/process.ts';
 import { tidyAfterStart } from './leftovers.ts';
 import { type DestroyCell, paths } from './place.ts';
+import { reapInit } from './reap.ts';
 
 /** The kernel has that long to end killed processes (a dying one may wait for a disk). */
 const DEADLINE_MS = 20_000;
@@ -18,6 +19,7 @@ export async function stopCell({ place, id }: DestroyCell): Promise<void> {
   const group = new CellGroup(place.hierarchy, id);
   group.hurry();
   await endProcesses(group, id, () => group.remove());
+  await reapInit(id);
   unlinkIfThere(paths.socket(runDir, id));
   if (existsSync(paths.root(runDir, id)) || existsSync(paths.crunCell(runDir, id))) tidyAfterStart(runDir, id);
 }
@@ -42,7 +44,8 @@ export async function endProcesses(group: CellGroup, id: string, whenEmpty: () =
     const pids = group.pids();
     if (pids.length === 0 && whenEmpty()) return;
     for (const pid of pids) killQuietly(pid);
-    thaw(group);
+    // A frozen one takes its signal when it thaws.
+    if (waitMs > FIRST_WAIT_MS) thaw(group);
     if (Date.now() > deadline)
       throw new VivError('internal', `processes of ${id} did not end: ${pids.slice(0, 20).join(' ')}`);
     await sleep(waitMs);

@@ -27,7 +27,7 @@ export class FnDriver implements Driver {
     return this.#containers.restart(stopped, { ...spec, quick: true });
   }
 
-  renew(used: CellRecord, spec: CellSpec): Promise<CellHandle> {
+  renew(used: CellHandle, spec: CellSpec): Promise<CellHandle> {
     return this.#containers.renew(used, { ...spec, quick: true });
   }
 
