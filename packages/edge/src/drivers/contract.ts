@@ -2,21 +2,11 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Change, type Limits, VivError } from '@vivarium/protocol';
+import type { DriverUnderTest } from './contract-node.ts';
 import { openShell, type Shell } from './contract-shell.ts';
-import type { CellHandle, CellSpec, Driver, LayerMount } from './driver.ts';
+import type { CellHandle, CellSpec, Driver } from './driver.ts';
 
-/** A driver on a node of its own, whose image has a POSIX shell with the usual tools. */
-export type DriverUnderTest = {
-  driver: Driver;
-  layers: LayerMount[];
-  /** Can this machine's kernel hold cells to these? If not, the tests that need it are left out. */
-  enforces: { memory: boolean; pids: boolean };
-  /** Its cells run one command at a time. */
-  oneCommand?: true;
-  /** A new driver over the same state, as after a restart of the edge; the former one is not used any more. */
-  reopen(): Promise<Driver>;
-  close(): Promise<void>;
-};
+export type { DriverUnderTest } from './contract-node.ts';
 
 const LIMITS: Limits = { cpuWeight: 100, cpus: 2, memoryMiB: 64, pids: 64, diskMiB: 32, nofile: 256, ptys: 4 };
 
