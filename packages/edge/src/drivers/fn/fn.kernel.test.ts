@@ -1,19 +1,5 @@
-import { inMountNamespace, openTestNode } from '../container/test-node.ts';
+import { inMountNamespace } from '../container/test-node.ts';
 import { driverContract } from '../contract.ts';
-import type { Driver } from '../driver.ts';
-import { FnDriver } from './driver.ts';
-
-/** A node whose cells are those of calls. What is swept is the container driver's to tell. */
-async function openFnNode() {
-  const node = await openTestNode();
-  const over = (containers: Driver): Driver =>
-    Object.assign(new FnDriver(containers), { sweep: containers.sweep.bind(containers) });
-  return {
-    ...node,
-    oneCommand: true as const,
-    driver: over(node.driver),
-    reopen: async () => over(await node.reopen()),
-  };
-}
+import { openFnNode } from './test-fn-node.ts';
 
 if (inMountNamespace(import.meta.filename)) driverContract(openFnNode);
