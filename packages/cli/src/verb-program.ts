@@ -25,7 +25,7 @@ export async function runVerb(verb: Verb, module: VerbModule, args: string[], al
     if (each.commands.length === 0) addGlobals(each);
   }
   // In run and exec the codes below 125 belong to the command.
-  const own = RUNS_COMMANDS.has(verb.name) ? 125 : undefined;
+  const own = RUNS_COMMANDS.has(verb.name) || (verb.name === 'fn' && args[0] === 'run') ? 125 : undefined;
   try {
     await root.parseAsync([verb.name, ...args], { from: 'user' });
     return Number(process.exitCode ?? 0);

@@ -17,6 +17,12 @@ export const VERBS: readonly Verb[] = [
   { name: 'create', group: SANDBOXES, summary: 'create a sandbox', load: () => import('./commands/create.ts') },
   { name: 'ls', group: SANDBOXES, summary: 'list sandboxes', load: () => import('./commands/ls.ts') },
   {
+    name: 'fn',
+    group: SANDBOXES,
+    summary: 'run code or a program in a clean, warm container',
+    load: () => import('./commands/fn.ts'),
+  },
+  {
     name: 'inspect',
     group: SANDBOXES,
     summary: 'all about sandboxes, as JSON',

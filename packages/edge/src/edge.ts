@@ -9,6 +9,7 @@ import type {
   Image,
   ImageImport,
   JournalRecord,
+  Kind,
   Lease,
   LeaseCreate,
   MountRequest,
@@ -28,6 +29,7 @@ import type {
 } from '@vivarium/protocol';
 import type { BuildService } from './services/builds.ts';
 import type { FileService } from './services/files.ts';
+import type { FnService } from './services/fn.ts';
 import type { VolumeService } from './services/volumes.ts';
 
 /**
@@ -43,6 +45,7 @@ export interface Edge {
   readonly images: ImageService;
   readonly builds: BuildService;
   readonly volumes: VolumeService;
+  readonly fn: FnService;
   readonly info: InfoService;
 }
 
@@ -58,6 +61,8 @@ export type SandboxFilter = {
   states?: SandboxState[];
   /** Names of images: one must match. */
   images?: string[];
+  /** One must match. */
+  kinds?: readonly Kind[];
   lease?: string;
   owner?: string;
   /** Began to run after this time. */
@@ -214,5 +219,6 @@ export interface InfoService {
 
 export type * from './services/builds.ts';
 export type * from './services/files.ts';
+export type * from './services/fn.ts';
 export type * from './services/volumes.ts';
 export type { BuildStep, Outcome, StepAction };

@@ -11,6 +11,9 @@ import type { Edge } from './edge.ts';
 import { EndedExecs } from './exec/ended-execs.ts';
 import { Execs } from './exec/service.ts';
 import { Files } from './files/service.ts';
+import { withoutCalls } from './fn/guard.ts';
+import type { FnLimits } from './fn/limits.ts';
+import { FnCalls } from './fn/service.ts';
 import { Images } from './images/service.ts';
 import { DescriptorCache } from './journal/descriptor-cache.ts';
 import { Leases } from './leases/service.ts';
@@ -60,6 +63,7 @@ export type EdgeOptions = {
   /** Where the metrics are registered. */
   metrics?: PromRegistry;
   limits?: Partial<EdgeLimits>;
+  fnLimits?: Partial<FnLimits>;
   version?: string;
   /** Tests put a fake guest here. */
   openCell?: EdgeContext['openCell'];
@@ -92,13 +96,16 @@ export async function openEdge(options: EdgeOptions): Promise<OpenEdge> {
   const adopted = await adoptAll(context);
   const leases = new Leases(context);
   const builds = new Builds(context);
+  const execs = new Execs(context);
+  const fn = new FnCalls(context, execs, options.fnLimits);
   await leases.endOrphans();
   pruneEnded(context, true);
   return {
-    sandboxes: new Sandboxes(context),
-    execs: new Execs(context),
-    files: new Files(context),
-    ports: new Ports(context),
+    sandboxes: withoutCalls(context, new Sandboxes(context), SANDBOX_LOOKS),
+    execs: withoutCalls(context, execs, EXEC_LOOKS),
+    files: withoutCalls(context, new Files(context), []),
+    ports: withoutCalls(context, new Ports(context), []),
+    fn,
     leases,
     images: new Images(context, builds),
     builds,
@@ -108,11 +115,35 @@ export async function openEdge(options: EdgeOptions): Promise<OpenEdge> {
     drain: () => {
       context.draining = true;
     },
-    endAll: () => endAll(context),
+    endAll: () => {
+      fn.close();
+      return endAll(context);
+    },
     usesLayer: (digest) => [...context.boxes.values()].some(({ row }) => row.layers.includes(digest)),
-    close: () => close(context, reaches),
+    close: () => {
+      fn.close();
+      return close(context, reaches);
+    },
   };
 }
+
+/** What anybody may do with a container for calls: look at it, or end it. */
+const SANDBOX_LOOKS = [
+  'get',
+  'list',
+  'kill',
+  'wait',
+  'stats',
+  'statsHistory',
+  'processes',
+  'logs',
+  'followLogs',
+  'events',
+  'owner',
+  'token',
+  'touch',
+] as const;
+const EXEC_LOOKS = ['get', 'result', 'list', 'running', 'cancel'] as const;
 
 function makeContext(options: EdgeOptions): EdgeContext {
   const { stateDir, drivers, images, log, clock = systemClock, random = systemRandom, openCell = Cell.open } = options;
@@ -139,6 +170,8 @@ function makeContext(options: EdgeOptions): EdgeContext {
     boxes: new Map(),
     openCell,
     onRunning: async () => {},
+    reclaim: () => 0,
+    releaseImage: async () => {},
     draining: false,
     closed: false,
   };

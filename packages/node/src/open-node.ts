@@ -5,6 +5,7 @@ import { SqliteKeyStore } from '@vivarium/apiserver/auth/sqlite-key-store.ts';
 import { E2bStore } from '@vivarium/apiserver/e2b/store.ts';
 import { createApiServer } from '@vivarium/apiserver/server.ts';
 import { createContainerDriver } from '@vivarium/edge/drivers/container/driver.ts';
+import { FnDriver } from '@vivarium/edge/drivers/fn/driver.ts';
 import { openEdge } from '@vivarium/edge/open-edge.ts';
 import { startSpawner } from '@vivarium/edge/spawner/client.ts';
 import { openBtrfsDisk } from '@vivarium/edge/volumes/btrfs-disk.ts';
@@ -92,7 +93,7 @@ export async function openEdgeOf(paths: NodePaths, log: Logger, opened: (() => P
   opened.push(() => images.close());
   const driver = await createContainerDriver({ stateDir, runDir, vivInitPath: VIV_INIT, spawner });
   const volumeDisk = await openBtrfsDisk({ stateDir, runDir, spawner });
-  const edge = await openEdge({ stateDir, drivers: [driver], images, volumeDisk, log });
+  const edge = await openEdge({ stateDir, drivers: [driver, new FnDriver(driver)], images, volumeDisk, log });
   opened.push(() => edge.close());
   layersInUse = (digest) => edge.usesLayer(digest);
   return edge;

@@ -1,6 +1,7 @@
 import { BUILD_ROUTES } from './routes/builds.ts';
 import { EXEC_ROUTES } from './routes/execs.ts';
 import { FILE_ROUTES } from './routes/files.ts';
+import { FN_ROUTES } from './routes/fn.ts';
 import { HEIR_ROUTES } from './routes/heirs.ts';
 import { IMAGE_ROUTES } from './routes/images.ts';
 import { KEY_ROUTES } from './routes/keys.ts';
@@ -19,6 +20,7 @@ export const ROUTES = {
   ...IMAGE_ROUTES,
   ...VOLUME_ROUTES,
   ...BUILD_ROUTES,
+  ...FN_ROUTES,
   ...LEASE_ROUTES,
   ...KEY_ROUTES,
   ...NODE_ROUTES,

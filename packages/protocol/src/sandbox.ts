@@ -5,6 +5,8 @@ import { MountedVolume, VolumeMounts } from './volume.ts';
 
 export const Kind = z.enum(['fn', 'container', 'microvm', 'vm']);
 export type Kind = z.infer<typeof Kind>;
+/** What lists show unless asked for another: containers of pools (`fn`) are in the list of pools. */
+export const LISTED_KINDS: readonly Kind[] = ['container', 'microvm', 'vm'];
 
 /** What a sandbox may use. Each has a name, a default and a maximum; above the maximum: `limit_too_high`. */
 export const LIMITS = {

@@ -3,6 +3,7 @@ import type { Sandbox as SandboxInfo } from '@vivarium/protocol/sandbox.ts';
 import { resolveConfig, type VivariumOptions } from './config.ts';
 import type { Context } from './context.ts';
 import { type EventFilter, events } from './events.ts';
+import { Fn } from './fn.ts';
 import { Http } from './http.ts';
 import { Images } from './images.ts';
 import { Keys } from './keys.ts';
@@ -30,6 +31,7 @@ import { Volumes } from './volumes.ts';
  */
 export class Vivarium implements AsyncDisposable {
   readonly sandboxes: Sandboxes;
+  readonly fn: Fn;
   readonly images: Images;
   readonly volumes: Volumes;
   readonly templates: Templates;
@@ -41,6 +43,7 @@ export class Vivarium implements AsyncDisposable {
     const config = resolveConfig(options);
     this.#context = { config, http: new Http(config), mux: new Mux(config) };
     this.sandboxes = new Sandboxes(this.#context);
+    this.fn = new Fn(this.#context);
     this.images = new Images(this.#context);
     this.volumes = new Volumes(this.#context);
     this.templates = new Templates(this.#context, this.images);

@@ -1,4 +1,4 @@
-import type { Sandbox as SandboxInfo, SandboxState } from '@vivarium/protocol/sandbox.ts';
+import type { Kind, Sandbox as SandboxInfo, SandboxState } from '@vivarium/protocol/sandbox.ts';
 import { VivError } from '@vivarium/protocol/viv-error.ts';
 import type { Context } from './context.ts';
 import { type CreateOptions, createSandbox, idOf, type RequestControl } from './create-sandbox.ts';
@@ -15,6 +15,8 @@ export type ListFilter = {
   metadata?: Record<string, string>;
   /** One must match. */
   images?: string | string[];
+  /** One must match. Default: all but `fn`, whose containers are in `viv.fn.pools()`. */
+  kinds?: Kind | Kind[];
   /** Began to run after this time. */
   startedAfter?: Date;
   /** Of their creation. Default `desc`: newest first. */
@@ -59,6 +61,7 @@ export class Sandboxes {
       ...(filter.labels && { label: Object.entries(filter.labels).map(([name, value]) => `${name}=${value}`) }),
       ...(filter.states && { state: [filter.states].flat().join(',') }),
       ...(filter.metadata && { metadata: new URLSearchParams(filter.metadata).toString() }),
+      ...(filter.kinds && { kind: [filter.kinds].flat().join(',') }),
       ...(filter.images && { image: [filter.images].flat() }),
       ...defined({
         lease: filter.lease && idOf(filter.lease),

@@ -77,7 +77,7 @@ export class Dispatcher {
     const query = strict ? check(strict, parseQuery(search, strict)) : refuseQuery(search);
     if (route.body) askForBody(req, res);
     const body = route.body
-      ? check(route.body, await readJson(req, this.#options.maxBodyBytes, this.#options.bodyTimeoutMs))
+      ? check(route.body, await readJson(req, this.#roomFor(route), this.#options.bodyTimeoutMs))
       : undefined;
     const given = req.headers['idempotency-key'];
     const idempotency =
@@ -105,6 +105,10 @@ export class Dispatcher {
     if (result instanceof Answer) await result.send(res);
     else if (result === undefined) res.writeHead(route.status).end();
     else sendJson(res, route.status, result);
+  }
+
+  #roomFor({ maxBodyBytes = 0 }: Route): number {
+    return Math.max(maxBodyBytes, this.#options.maxBodyBytes);
   }
 
   #authorized(req: IncomingMessage, route: Route): Key {

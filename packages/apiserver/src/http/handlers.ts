@@ -2,6 +2,7 @@ import { buildHandlers } from './builds.ts';
 import type { AllHandlers } from './call.ts';
 import { execHandlers } from './execs.ts';
 import { fileHandlers } from './files.ts';
+import { fnHandlers } from './fn.ts';
 import { imageHandlers } from './images.ts';
 import { keyHandlers } from './keys.ts';
 import { leaseHandlers } from './leases.ts';
@@ -16,6 +17,7 @@ export const HANDLERS: AllHandlers = {
   ...fileHandlers,
   ...imageHandlers,
   ...buildHandlers,
+  ...fnHandlers,
   ...volumeHandlers,
   ...leaseHandlers,
   ...keyHandlers,

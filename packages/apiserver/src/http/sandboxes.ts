@@ -21,6 +21,7 @@ export const sandboxHandlers: Handlers<'sandbox'> = {
       metadata: metadataOf(query.metadata),
       states: query.state,
       images: query.image,
+      kinds: query.kind,
       order: query.order,
       ...(query.lease !== undefined && { lease: query.lease }),
       ...(query.startedAfter !== undefined && { startedAfterMs: Date.parse(query.startedAfter) }),

@@ -1,7 +1,7 @@
 /** Parts of docs/api.md that no schema says. */
 export const CONVENTIONS = `## Conventions
 
-- JSON, UTF-8, at most 2 MiB per body; unknown fields are refused. Streamed bodies (files, archives) have no limit. Durations and sizes are named with their unit.
+- JSON, UTF-8, at most 2 MiB per body (16 MiB for \`/v1/fn\` and \`/run_code\`); unknown fields are refused. Streamed bodies (files, archives) have no limit. Durations and sizes are named with their unit.
 - **Keys**: \`Authorization: Bearer viv_…\` or \`X-API-Key: viv_…\`. A key with the scope \`admin\` may do everything.
 - **Errors**: \`{ "error": { "code", "message", "hint", "details", "retryable", "fault" } }\`; the table is at the end. \`fault\` says whose doing it was. An \`internal\` error carries \`details.requestId\`, under which the server's log has the rest.
 - **Lists** answer \`{ "items", "nextCursor" }\`; pass \`nextCursor\` as \`cursor\` for the next page, null is the end.

@@ -1,6 +1,7 @@
 import type { Edge } from '@vivarium/edge/edge.ts';
 import { type Key, VivError } from '@vivarium/protocol';
 import { guarded } from './guarded.ts';
+import { ownFn } from './own-fn.ts';
 import { ownLeases } from './own-leases.ts';
 import { ownSandboxes } from './own-sandboxes.ts';
 import { ownVolumes } from './own-volumes.ts';
@@ -35,6 +36,7 @@ function makeView(edge: Edge, owner: string): Edge {
     images: edge.images,
     builds: edge.builds,
     volumes: ownVolumes(edge.volumes, owner),
+    fn: ownFn(edge.fn, owner),
     info: edge.info,
   };
 }

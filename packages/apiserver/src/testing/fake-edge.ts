@@ -4,6 +4,7 @@ import type { BuildService, Edge, InfoService, LeaseService, Owner, PortService 
 import { type Lease, type LeaseCreate, type Pressure, VivError } from '@vivarium/protocol';
 import { FakeExecs } from './fake-execs.ts';
 import { FakeFiles } from './fake-files.ts';
+import { FakeFn } from './fake-fn.ts';
 import { FakeImages } from './fake-images.ts';
 import { AT, FakeSandboxes, fakeId } from './fake-sandboxes.ts';
 import { FakeVolumes } from './fake-volumes.ts';
@@ -30,6 +31,7 @@ export class FakeEdge implements Edge {
   readonly leases = new FakeLeases();
   readonly images = new FakeImages();
   readonly volumes = new FakeVolumes();
+  readonly fn = new FakeFn();
   readonly builds: BuildService = {
     build() {
       throw new VivError('unsupported', 'no builds here');

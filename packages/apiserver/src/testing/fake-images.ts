@@ -8,14 +8,17 @@ import {
   VivError,
 } from '@vivarium/protocol';
 
-/** One image, and imports that fail when they are told to by name. */
+/** One image and those that a test adds, and imports that fail when they are told to by name. */
 export class FakeImages implements ImageService {
   lastConfig: unknown;
+  readonly more = new Map<string, Image>();
   received = 0;
 
   list = () => ({ items: [fakeImage('base/debian@12')], nextCursor: null });
 
   get(name: string): Image {
+    const more = this.more.get(name);
+    if (more) return more;
     if (name !== 'base/debian@12') throw new VivError('image_not_found', `no image ${name}`);
     return fakeImage(name);
   }

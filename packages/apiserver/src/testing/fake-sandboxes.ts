@@ -75,6 +75,7 @@ export class FakeSandboxes implements SandboxService {
         Object.entries(filter.metadata ?? {}).every(([name, value]) => row.metadata[name] === value) &&
         wanted(filter.states, row.state) &&
         wanted(filter.images, row.image) &&
+        wanted(filter.kinds, row.kind) &&
         (filter.startedAfterMs === undefined || Date.parse(row.startedAt!) > filter.startedAfterMs) &&
         (filter.lease === undefined || row.lease === filter.lease) &&
         (filter.owner === undefined || this.owner(row.id) === filter.owner),

@@ -1,4 +1,4 @@
-import type { SandboxInfo, SandboxState } from '@vivarium/sdk';
+import type { ListFilter, SandboxInfo, SandboxState } from '@vivarium/sdk';
 import { type Command, Option } from 'commander';
 import type { ConnectionOptions } from '../connection.ts';
 import { note, print, printJson, style, table } from '../console.ts';
@@ -12,12 +12,15 @@ type Flags = ConnectionOptions & {
   lease?: string;
   metadata?: Record<string, string>;
   image?: string[];
+  kind?: NonNullable<ListFilter['kinds']>;
   oldestFirst?: boolean;
   quiet?: boolean;
   json?: boolean;
 };
 
 const LIVE: SandboxState[] = ['creating', 'running', 'pausing', 'paused', 'resuming', 'ending'];
+
+const KINDS = ['container', 'fn', 'microvm', 'vm'];
 
 export function define(command: Command): void {
   command
@@ -27,6 +30,7 @@ export function define(command: Command): void {
     .option('--lease <id>', 'only those of a lease')
     .option('--metadata <name=value>', 'only those with this metadata (repeatable)', collectPair)
     .option('--image <name...>', 'only those of these images')
+    .addOption(new Option('--kind <kind...>', 'only those of these kinds (default: all but fn)').choices(KINDS))
     .option('--oldest-first', 'in the order in which they were created')
     .option('-q, --quiet', 'ids only')
     .option('--json', 'one JSON array')
@@ -41,6 +45,7 @@ export function define(command: Command): void {
           ...(lease && { lease }),
           ...(metadata && { metadata }),
           ...(images && { images }),
+          ...(flags.kind && { kinds: flags.kind }),
           ...(flags.oldestFirst && { order: 'asc' as const }),
         }))
           all.push(info);

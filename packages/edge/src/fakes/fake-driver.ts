@@ -1,5 +1,5 @@
 import { Duplex } from 'node:stream';
-import type { Capability, Change } from '@vivarium/protocol';
+import type { Capability, Change, Kind } from '@vivarium/protocol';
 import { VivError } from '@vivarium/protocol';
 import type { CellOptions } from '../cell/cell.ts';
 import type { CellHandle, CellRecord, CellSpec, CommandGroup, Driver, Usage } from '../drivers/driver.ts';
@@ -7,11 +7,15 @@ import { FakeGuest } from './fake-cell.ts';
 
 /** A driver whose cells live in memory and outlive the edge that made them, as real ones do. Every step can be made to fail or to wait. */
 export class FakeDriver implements Driver {
-  readonly kind = 'container';
+  readonly kind: Kind;
   readonly cells = new Map<string, FakeHandle>();
   /** Called at each step of a create; may throw or wait. */
   onStep: (step: 'prepare' | 'start' | 'connect' | 'stop', id: string) => Promise<void> = async () => {};
   swept: string[] = [];
+
+  constructor(kind: Kind = 'container') {
+    this.kind = kind;
+  }
 
   /** In place of Cell.open: the guest behind the connection. */
   readonly openCell = async (options: CellOptions) => {
@@ -43,6 +47,10 @@ export class FakeDriver implements Driver {
     const handle = new FakeHandle(this, stopped.id, spec.limits.diskMiB);
     this.cells.set(stopped.id, handle);
     return handle;
+  }
+
+  renew(used: CellHandle, spec: CellSpec): Promise<CellHandle> {
+    return this.restart(used.record, spec);
   }
 
   async adoptStopped(record: CellRecord): Promise<CellHandle> {

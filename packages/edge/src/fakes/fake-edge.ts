@@ -15,6 +15,7 @@ import { FakeImages } from './fake-images.ts';
 export class FakeEdge {
   stateDir: string;
   readonly driver = new FakeDriver();
+  readonly fnDriver = new FakeDriver('fn');
   readonly images = new FakeImages();
   readonly clock = new FakeClock();
   readonly volumes: DirectoryDisk;
@@ -92,7 +93,7 @@ export class FakeEdge {
     const { stateDir, driver, images, clock } = this;
     this.edge = await openEdge({
       stateDir,
-      drivers: [driver],
+      drivers: [driver, this.fnDriver],
       images,
       volumeDisk: this.volumes,
       clock,

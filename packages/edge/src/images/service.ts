@@ -27,6 +27,7 @@ export class Images implements ImageService {
   }
 
   async remove(name: string): Promise<void> {
+    await this.#context.releaseImage(name);
     for (const box of this.#context.boxes.values()) {
       if (
         box.row.image === name ||

@@ -9,14 +9,19 @@ const CONFIRM_MS = 2000;
 
 /** Opens the guest's end of a booted cell and takes over the commands it still holds: one that booted anew has none. */
 export async function openBoxCell(box: Box): Promise<void> {
+  await connectBoxCell(box);
+  if (!box.row.cold) await resumeExecs(box);
+  await box.context.onRunning(box);
+}
+
+/** Opens it and no more. */
+export async function connectBoxCell(box: Box): Promise<void> {
   const handle = box.handle!;
   box.cell = await box.context.openCell({
     connect: () => handle.connect(),
     config: { ...handle.guestConfig(), env: box.row.env },
     onLost: (error) => void lost(box, error),
   });
-  if (!box.row.cold) await resumeExecs(box);
-  await box.context.onRunning(box);
 }
 
 /** Ends the sandbox when its PID 1 does; not when another cell has taken its place. */

@@ -60,6 +60,10 @@ export type EdgeContext = {
   readonly openCell: (options: CellOptions) => Promise<Cell>;
   /** What is to happen to a sandbox whose cell runs (again): endpoints it may reach. Set when the services are wired. */
   onRunning: (box: Box) => Promise<void>;
+  /** Ends containers that only wait for calls, of one key or of any, to make room. Returns how many. Set when the services are wired. */
+  reclaim: (count: number, owner?: string) => number;
+  /** Ends those of an image, which is to be removed. Set when the services are wired. */
+  releaseImage: (image: string) => Promise<void>;
   /** No new work is taken. */
   draining: boolean;
   /** This edge has let go: what its cells do is no longer its business. */

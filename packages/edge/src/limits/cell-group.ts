@@ -113,6 +113,13 @@ export class CellGroup {
     return gone;
   }
 
+  /** Removes the directories of commands. False while a process still dies in one. */
+  removeCommands(): boolean {
+    let gone = true;
+    for (const dir of this.dirs) for (const child of subdirectories(dir)) gone = removeTree(child) && gone;
+    return gone;
+  }
+
   get #memoryV1(): string | undefined {
     return this.#hierarchy.version === 1 ? this.dir('memory') : undefined;
   }

@@ -126,9 +126,10 @@ export class SandboxTable {
 
 /** Does a sandbox have all that is asked for? */
 export function matches(row: SandboxRow, filter: SandboxFilter): boolean {
-  const { states, images, startedAfterMs } = filter;
+  const { states, images, kinds, startedAfterMs } = filter;
   if (states && states.length > 0 && !states.includes(row.state)) return false;
   if (images && images.length > 0 && !images.includes(row.image)) return false;
+  if (kinds && !kinds.includes(row.kind)) return false;
   if (startedAfterMs !== undefined && (row.startedAt === null || row.startedAt <= startedAfterMs)) return false;
   if (filter.lease && row.lease !== filter.lease) return false;
   if (filter.owner !== undefined && row.keyId !== filter.owner) return false;

@@ -16,7 +16,7 @@ export type Media =
 export type Route = {
   method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   path: string;
-  tag: 'sandboxes' | 'execs' | 'files' | 'images' | 'volumes' | 'leases' | 'keys' | 'node';
+  tag: 'sandboxes' | 'execs' | 'files' | 'images' | 'volumes' | 'fn' | 'leases' | 'keys' | 'node';
   summary: string;
   description?: string;
   /** A key needs one of these scopes; `any`: any key; `public`: none. A key with `admin` may do everything. */
@@ -24,6 +24,8 @@ export type Route = {
   query?: z.ZodObject;
   /** JSON body. An empty body counts as `{}`. */
   body?: z.ZodType;
+  /** Largest JSON body, where the server's general limit is too small. */
+  maxBodyBytes?: number;
   /** Body that is passed on as it comes, of any size. */
   bodyStream?: Media;
   /** Takes the header `Idempotency-Key`. */

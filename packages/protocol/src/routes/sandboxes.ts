@@ -3,6 +3,8 @@ import { Id, ImageName, PageQuery, page, Time } from '../id.ts';
 import { JournalRecord, LogsQuery } from '../journal.ts';
 import {
   Change,
+  Kind,
+  LISTED_KINDS,
   MountRequest,
   PauseRequest,
   ProcessInfo,
@@ -40,6 +42,11 @@ export const SandboxListQuery = PageQuery.extend({
     .describe(
       'form-encoded pairs (`user=a%20b&run=7`), the whole encoded once more as every parameter is: all must match',
     ),
+  kind: z
+    .array(Kind)
+    .max(8)
+    .default([...LISTED_KINDS])
+    .describe('repeated or separated by commas: one must match; containers for calls (`fn`) only when asked for'),
   image: z.array(ImageName).max(64).default([]).describe('repeated: one must match'),
   startedAfter: Time.optional().describe('began to run after this time'),
   order: z.enum(['asc', 'desc']).default('desc').describe('of their creation; `desc`: newest first'),

@@ -1,5 +1,5 @@
 import type { SandboxFilter } from '@vivarium/edge/edge.ts';
-import type { Sandbox } from '@vivarium/protocol';
+import { LISTED_KINDS, type Sandbox } from '@vivarium/protocol';
 import { E2bListQuery, E2bListQueryV1 } from '@vivarium/protocol/e2b/control.ts';
 import { Answer, sendJson } from '../../http/answer.ts';
 import { type ControlCall, type ControlRoute, route } from './control-call.ts';
@@ -55,6 +55,7 @@ function filterOf({ context, edge }: ControlCall, query: Asked): SandboxFilter |
   const filter: SandboxFilter = {
     states: (state?.length ? state : (['running', 'paused'] as const)).flatMap((one) => STATES[one]),
     order,
+    kinds: LISTED_KINDS,
     ...(startedAfter !== undefined && { startedAfterMs: Date.parse(startedAfter) }),
   };
   if (template !== undefined) {

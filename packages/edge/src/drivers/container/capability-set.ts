@@ -26,6 +26,17 @@ export const KEPT_CAPABILITIES = Object.keys(BITS);
  */
 export const NAMESPACED_CAPABILITIES = ['CAP_SYS_ADMIN', 'CAP_SYS_RESOURCE', 'CAP_NET_ADMIN'];
 
+/** Bit numbers of those beside, in their order. */
+const NAMESPACED_BITS = [21, 24, 12];
+
+/** What PID 1 begins with. */
+export const STARTING_CAPABILITIES = [...KEPT_CAPABILITIES, ...NAMESPACED_CAPABILITIES];
+
+/** The same as a mask. */
+export function capabilityMask(): bigint {
+  return NAMESPACED_BITS.reduce<bigint>((mask, bit) => mask | (1n << BigInt(bit)), keptCapabilityMask());
+}
+
 /** The kept set as the mask that CONFIG carries. */
 export function keptCapabilityMask(): bigint {
   return Object.values(BITS).reduce<bigint>((mask, bit) => mask | (1n << BigInt(bit)), 0n);

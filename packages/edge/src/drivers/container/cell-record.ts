@@ -25,6 +25,8 @@ const Schema = z.looseObject({
   layers: z.array(z.string()),
   limits: z.custom<Limits>((value) => typeof value === 'object' && value !== null),
   env: z.record(z.string(), z.string()),
+  /** Present: one command at a time is its only one. */
+  quick: z.literal(true).optional(),
   /** Absent: none. */
   network: z.literal('node').optional(),
 });

@@ -5,6 +5,7 @@ import { endProcesses } from '../../limits/cell-sweep.ts';
 import { findCommand, placeCommand } from '../../limits/command-group.ts';
 import { freeze } from '../../limits/freezer.ts';
 import { readCounters, readUsage } from '../../limits/usage.ts';
+import { WholeCell } from '../../limits/whole-cell.ts';
 import type { Spawner } from '../../spawner/client.ts';
 import type { CellHandle, CommandGroup, Counters, GuestConfig, LayerMount, Usage } from '../driver.ts';
 import type { ContainerRecord } from './cell-record.ts';
@@ -38,6 +39,7 @@ export class ContainerCell implements CellHandle {
   #end: (end: { reason: string }) => void = () => undefined;
   #destroyed: Promise<void> | undefined;
   #exports = 0;
+  #retired = false;
 
   constructor(record: ContainerRecord, context: CellContext) {
     this.record = record;
@@ -63,11 +65,13 @@ export class ContainerCell implements CellHandle {
     return guestConfig(limits, env, network ?? 'none');
   }
 
-  placeCommand(execId: string, guestPid: number): Promise<CommandGroup> {
+  async placeCommand(execId: string, guestPid: number): Promise<CommandGroup> {
+    if (this.record.quick) return new WholeCell(this.#group, this.record.pid);
     return placeCommand(this.#group, this.record.pid, execId, guestPid);
   }
 
   async findCommand(execId: string): Promise<CommandGroup | null> {
+    if (this.record.quick) return new WholeCell(this.#group, this.record.pid);
     return findCommand(this.#group, execId);
   }
 
@@ -148,6 +152,12 @@ export class ContainerCell implements CellHandle {
     this.#end({ reason: 'stopped' });
   }
 
+  /** Its PID 1 is about to be ended by us: nobody needs to look for that. */
+  retire(): void {
+    this.#retired = true;
+    this.#end({ reason: 'renewed' });
+  }
+
   destroy(): Promise<void> {
     this.#destroyed ??= this.#destroy().catch((error) => {
       this.#destroyed = undefined;
@@ -172,6 +182,7 @@ export class ContainerCell implements CellHandle {
 
   /** The stream ends a moment before the process does. If it lives on, only the stream broke. */
   #watchEnd(waitMs: number): void {
+    if (this.#retired) return;
     if (!this.#isAlive()) this.#end({ reason: 'PID 1 ended' });
     else if (waitMs <= END_POLL_LAST_MS) setTimeout(() => this.#watchEnd(waitMs * 2), waitMs).unref();
   }

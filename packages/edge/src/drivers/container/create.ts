@@ -15,6 +15,8 @@ import { ociConfig } from './oci-config.ts';
 import { mountRoot } from './overlay.ts';
 import { type CreateCell, type CreatedCell, paths } from './place.ts';
 import { processStartTime } from './process-stat.ts';
+import { clearCell, emptyScratch } from './renew.ts';
+import { type Opened, startInit } from './start.ts';
 import { stopCell } from './stop.ts';
 import { mountVolumes } from './volumes.ts';
 
@@ -29,6 +31,7 @@ const BACKLOG = 8;
 export async function createCell(params: CreateCell): Promise<CreatedCell> {
   try {
     if (params.scratchKept) await stopCell(params);
+    if (params.renewed) await clearCell(params);
     return await build(params);
   } catch (error) {
     await (params.scratchKept ? stopCell(params) : destroyCell(params));
@@ -37,7 +40,7 @@ export async function createCell(params: CreateCell): Promise<CreatedCell> {
 }
 
 async function build(params: CreateCell): Promise<CreatedCell> {
-  const { place, id, hostname, slot, layers, limits, network } = params;
+  const { place, id, slot, layers, limits } = params;
   const { runDir } = place;
   const subvolume = makeScratch(params);
   const group = new CellGroup(place.hierarchy, id);
@@ -46,31 +49,18 @@ async function build(params: CreateCell): Promise<CreatedCell> {
   mkdirSync(rootfs);
   const userNamespace = openUserNamespace(idBase(slot), ID_COUNT);
   let listener: number | undefined;
+  let pid: number;
   try {
     mountRoot({ runDir, layers, userNamespace, scratch: paths.cell(runDir, id), target: rootfs });
-    const namespacePath = `/proc/${process.pid}/fd/${userNamespace}`;
-    const [init, empty, bootId] = [paths.init(runDir), paths.empty(runDir), paths.bootId(runDir, id)];
-    writeFileSync(bootId, `${randomUUID()}\n`, { mode: 0o444 });
-    const resolvConf = network === 'node' ? writeResolvConf(runDir) : undefined;
-    const config = ociConfig({
-      hostname,
-      userNamespace: namespacePath,
-      rootfs,
-      init,
-      empty,
-      bootId,
-      limits,
-      resolvConf,
-    });
-    writeFileSync(paths.config(runDir, id), JSON.stringify(config));
+    writeFileSync(paths.bootId(runDir, id), `${randomUUID()}\n`, { mode: 0o444 });
     listener = listenUnix(paths.socket(runDir, id), BACKLOG);
-    const exit = await runCrun(place.crun, crunArguments(runDir, id), listener, group);
-    if (exit.exitCode !== 0) throw crunError(exit, readCrunLog(paths.log(runDir, id)));
+    const opened = { listener, userNamespace };
+    const run = params.quick ? startInit : startWithCrun;
+    pid = await run(params, opened, group);
   } finally {
     if (listener !== undefined) closeSync(listener);
     closeSync(userNamespace);
   }
-  const pid = Number(readFileSync(paths.pidFile(runDir, id), 'latin1'));
   const startTime = processStartTime(pid);
   if (!startTime) throw new VivError('internal', `viv-init of ${id} ended at once`);
   await group.complete(pid);
@@ -78,6 +68,25 @@ async function build(params: CreateCell): Promise<CreatedCell> {
   mountVolumes(pid, idBase(slot), params.volumes);
   tidyAfterStart(runDir, id);
   return { pid, startTime, subvolume };
+}
+
+async function startWithCrun(params: CreateCell, opened: Opened, group: CellGroup): Promise<number> {
+  const { place, id, hostname, limits, network } = params;
+  const { runDir } = place;
+  const config = ociConfig({
+    hostname,
+    userNamespace: `/proc/${process.pid}/fd/${opened.userNamespace}`,
+    rootfs: paths.root(runDir, id),
+    init: paths.init(runDir),
+    empty: paths.empty(runDir),
+    bootId: paths.bootId(runDir, id),
+    limits,
+    resolvConf: network === 'node' ? writeResolvConf(runDir) : undefined,
+  });
+  writeFileSync(paths.config(runDir, id), JSON.stringify(config));
+  const exit = await runCrun(place.crun, crunArguments(runDir, id), opened.listener, group);
+  if (exit.exitCode !== 0) throw crunError(exit, readCrunLog(paths.log(runDir, id)));
+  return Number(readFileSync(paths.pidFile(runDir, id), 'latin1'));
 }
 
 /** How the node finds names, as it is now. */
@@ -93,19 +102,19 @@ function makeScratch(params: CreateCell): number {
   const { place, id, slot } = params;
   const cell = paths.cell(place.runDir, id);
   const subvolume = scratchVolume(params, cell);
-  const isNew = !existsSync(`${cell}/upper`);
   // What an overlay left in its work directory must not be there when the next one starts.
-  if (!isNew) rmSync(`${cell}/work`, { recursive: true, force: true });
-  for (const dir of isNew ? [`${cell}/upper`, `${cell}/work`] : [`${cell}/work`]) {
+  rmSync(`${cell}/work`, { recursive: true, force: true });
+  for (const dir of [`${cell}/upper`, `${cell}/work`]) {
+    if (existsSync(dir)) continue;
     mkdirSync(dir, { mode: 0o755 });
     chownSync(dir, idBase(slot), idBase(slot));
   }
   return subvolume;
 }
 
-/** Kept, copied or empty. Returns its id. */
-function scratchVolume({ limits, scratchFrom, scratchKept }: CreateCell, cell: string): number {
-  if (scratchKept) return subvolumeId(cell);
+/** Kept, emptied, copied or new. Returns its id. */
+function scratchVolume({ limits, scratchFrom, scratchKept, renewed }: CreateCell, cell: string): number {
+  if (scratchKept || (renewed && emptyScratch(cell))) return subvolumeId(cell);
   const [parent, name, limitBytes] = [dirname(cell), basename(cell), limits.diskMiB * MIB];
   if (scratchFrom !== undefined) return createSnapshot(scratchFrom, parent, name, { limitBytes });
   return createSubvolume(parent, name, limitBytes);

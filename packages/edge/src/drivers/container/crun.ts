@@ -20,9 +20,13 @@ let standard: number | undefined;
  * Runs crun with `listener` as its descriptor 3 and resolves when it has ended. It is born inside the cell's control
  * groups, so whatever becomes of it or of us, it is found and ended with the cell.
  */
-export async function runCrun(crun: string, argv: string[], listener: number, group: CellGroup): Promise<Exit> {
-  const pid =
-    group.version === 1 ? spawnWithinV1(crun, argv, listener, group) : spawnWithinV2(crun, argv, listener, group);
+export function runCrun(crun: string, argv: string[], listener: number, group: CellGroup): Promise<Exit> {
+  return runProgram(crun, argv, [listener], group);
+}
+
+/** The same with another program; `extra` are its descriptors from 3 on. */
+export async function runProgram(path: string, argv: string[], extra: number[], group: CellGroup): Promise<Exit> {
+  const pid = group.version === 1 ? spawnWithinV1(path, argv, extra, group) : spawnWithinV2(path, argv, extra, group);
   group.prepareCompletion(pid);
   const timer = setTimeout(() => killQuietly(pid), DEADLINE_MS);
   try {
@@ -46,21 +50,21 @@ export function readCrunLog(file: string): string {
  * grace period, some 6 ms when the machine is idle). So this thread goes in, starts the child, and comes out again.
  * Not into the memory group: pages of ours that were charged to it would keep it half alive after the cell's end.
  */
-function spawnWithinV1(crun: string, argv: string[], listener: number, group: CellGroup): number {
+function spawnWithinV1(path: string, argv: string[], extra: number[], group: CellGroup): number {
   const dirs = group.dirs.filter((dir) => dir !== group.dir('memory'));
   try {
     for (const dir of dirs) write(`${dir}/tasks`, '0');
-    return spawnProcess(crun, argv, ENVIRONMENT, descriptors(listener));
+    return spawnProcess(path, argv, ENVIRONMENT, descriptors(extra));
   } finally {
     for (const dir of dirs) write(`${dirname(dirname(dir))}/tasks`, '0');
   }
 }
 
 /** On v2 a process is in one group with all its threads: a shell moves itself and becomes crun. */
-function spawnWithinV2(crun: string, argv: string[], listener: number, group: CellGroup): number {
+function spawnWithinV2(path: string, argv: string[], extra: number[], group: CellGroup): number {
   const script = 'echo 0 > "$1" && shift && exec "$@"';
-  const args = ['sh', '-c', script, 'sh', `${group.dirs[0]}/cgroup.procs`, crun, ...argv.slice(1)];
-  return spawnProcess('/bin/sh', args, ENVIRONMENT, descriptors(listener));
+  const args = ['sh', '-c', script, 'sh', `${group.dirs[0]}/cgroup.procs`, path, ...argv.slice(1)];
+  return spawnProcess('/bin/sh', args, ENVIRONMENT, descriptors(extra));
 }
 
 const ENVIRONMENT = ['PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'];
@@ -69,9 +73,9 @@ const ENVIRONMENT = ['PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sb
  * Never /dev/null: crun gives its standard descriptors to the container's root (fchown), and then a sandbox would own a
  * device of the host.
  */
-function descriptors(listener: number): number[] {
+function descriptors(extra: number[]): number[] {
   standard ??= openMemoryFile('crun');
-  return [standard, standard, standard, listener];
+  return [standard, standard, standard, ...extra];
 }
 
 function exitOf(pid: number): Promise<Exit> {

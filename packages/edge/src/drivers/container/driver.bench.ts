@@ -2,11 +2,12 @@
  * The driver's own costs, on a node of its own with a small image. Run by hand:
  *
  *   driver.bench.ts churn CELLS AT_ONCE     create, connect, destroy
+ *   driver.bench.ts renew CELLS AT_ONCE     renew used cells, and connect; AT_ONCE cells in all
  *   driver.bench.ts beside CELLS AT_ONCE    churn alone, beside that many live cells, and alone again
  *   driver.bench.ts live CELLS AT_ONCE      create many, then destroy them; costs per 500
  */
 import { readFileSync } from 'node:fs';
-import type { CellHandle } from '../driver.ts';
+import type { CellHandle, CellSpec } from '../driver.ts';
 import { inMountNamespace, openTestNode, type TestNode } from './test-node.ts';
 
 const [mode = 'churn', cells = '200', atOnce = '8'] = process.argv.slice(2);
@@ -17,6 +18,7 @@ if (inMountNamespace(import.meta.filename, process.argv.slice(2))) {
   const node = await openTestNode();
   try {
     if (mode === 'churn') await churn(node, Number(cells), Number(atOnce));
+    else if (mode === 'renew') await renew(node, Number(cells), Number(atOnce));
     else if (mode === 'beside') await beside(node, Number(cells), Number(atOnce));
     else await live(node, Number(cells), Number(atOnce));
   } finally {
@@ -40,6 +42,25 @@ async function churn(node: TestNode, total: number, parallel: number): Promise<v
       .join(' · '),
   );
   console.log(cost);
+}
+
+async function renew(node: TestNode, total: number, parallel: number): Promise<void> {
+  const live: CellHandle[] = [];
+  await pool(parallel, parallel, async (index) => live.push(await node.driver.start(spec(node, index))));
+  const times: Record<'renew' | 'connect', number[]> = { renew: [], connect: [] };
+  const cost = await measure(node, total, () =>
+    pool(total, parallel, async (index) => {
+      const used = live.shift()!;
+      const cell = await timed(times.renew, () =>
+        node.driver.renew(used, { ...spec(node, index), id: used.record.id }),
+      );
+      const socket = await timed(times.connect, () => cell.connect());
+      socket.destroy();
+      live.push(cell);
+    }),
+  );
+  console.log(`renew ${quantiles(times.renew)} · connect ${quantiles(times.connect)}\n${cost}`);
+  await pool(parallel, parallel, (index) => live[index]!.destroy());
 }
 
 async function beside(node: TestNode, total: number, parallel: number): Promise<void> {
@@ -69,13 +90,18 @@ async function live(node: TestNode, total: number, parallel: number): Promise<vo
 }
 
 function start(node: TestNode, index: number): Promise<CellHandle> {
-  return node.driver.start({
+  return node.driver.start(spec(node, index));
+}
+
+function spec(node: TestNode, index: number): CellSpec {
+  return {
     id: `b${process.pid}x${index}`,
     hostname: 'box',
     layers: node.layers,
     limits: { cpuWeight: 100, cpus: 2, memoryMiB: 256, pids: 64, diskMiB: 100, nofile: 1024, ptys: 8 },
     env: {},
-  });
+    quick: process.env.QUICK === '1',
+  };
 }
 
 /** CPU time per cell of this process (the server's share), of the spawner, and of crun with the cells. */

@@ -102,6 +102,13 @@ export class ContainerDriver implements Driver {
     return this.#handle(spec, slot, created);
   }
 
+  async renew(used: CellHandle, spec: CellSpec): Promise<CellHandle> {
+    const { slot } = parseRecord(used.record);
+    if (used instanceof ContainerCell) used.retire();
+    const params: CreateCell = { ...this.#params(spec, slot), renewed: true };
+    return this.#handle(spec, slot, await this.#creates.run(() => this.#create(params)));
+  }
+
   async adoptStopped(record: CellRecord): Promise<CellHandle> {
     const known = parseRecord(record);
     const { id, slot, hierarchy, bootId } = known;
@@ -163,6 +170,7 @@ export class ContainerDriver implements Driver {
       limits: spec.limits,
       network: spec.network ?? 'none',
       volumes: spec.volumes ?? [],
+      quick: spec.quick ?? false,
       ...(spec.scratchFrom === undefined ? {} : { scratchFrom: spec.scratchFrom }),
     };
   }
@@ -179,6 +187,7 @@ export class ContainerDriver implements Driver {
       layers: spec.layers.map(({ path }) => path),
       limits: spec.limits,
       env: spec.env,
+      ...(spec.quick ? { quick: true } : {}),
       ...(spec.network === 'node' ? { network: spec.network } : {}),
     };
     return new ContainerCell(record, this.#context(spec.id, slot));

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { chmodSync, copyFileSync, existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
-import { delimiter, join } from 'node:path';
+import { basename, delimiter, dirname, join } from 'node:path';
 import { VivError } from '@vivarium/protocol';
 import { basesOf, type Hierarchy, locateHierarchy, prepareHierarchy } from '../../limits/hierarchy.ts';
 import type { Spawner } from '../../spawner/client.ts';
@@ -32,7 +32,8 @@ export async function prepareNode(options: NodeOptions): Promise<{ place: Place;
     );
   raiseHostLimits();
   await spawner.callAgain('openDirectories', { runDir });
-  installInit(options.vivInitPath, paths.init(runDir));
+  installProgram(options.vivInitPath, paths.init(runDir));
+  installProgram(join(dirname(options.vivInitPath), 'viv-start'), paths.starter(runDir));
   const hierarchy = openHierarchy(runDir);
   const crun = await spawner.callAgain<string>('bindCrun', { runDir, crun: findProgram(options.crunPath ?? 'crun') });
   const place: Place = {
@@ -57,9 +58,9 @@ function openHierarchy(runDir: string): Hierarchy {
 }
 
 /** Running sandboxes keep the copy they started with. */
-function installInit(source: string, target: string): void {
+function installProgram(source: string, target: string): void {
   if (!existsSync(source))
-    throw new VivError('precondition_failed', `viv-init is not built: ${source} is missing`, {
+    throw new VivError('precondition_failed', `${basename(source)} is not built: ${source} is missing`, {
       hint: 'Run `make -C guest`.',
     });
   if (existsSync(target) && readFileSync(target).equals(readFileSync(source))) return;

@@ -1,6 +1,6 @@
 import { statSync } from 'node:fs';
 import type { Limits } from '@vivarium/protocol';
-import { KEPT_CAPABILITIES, NAMESPACED_CAPABILITIES } from './capability-set.ts';
+import { STARTING_CAPABILITIES } from './capability-set.ts';
 
 /** Where PID 1 lies inside: on the /dev tmpfs, so that neither the image nor its changes show it. */
 const INIT_INSIDE = '/dev/viv-init';
@@ -21,7 +21,7 @@ const MASKED = [
   '/proc/timer_stats',
 ];
 /** /proc/sys follows when PID 1 has set the sysctls of its namespaces (CONFIG). */
-const READONLY = ['/proc/bus', '/proc/fs', '/proc/irq', '/proc/sysrq-trigger'];
+export const READONLY = ['/proc/bus', '/proc/fs', '/proc/irq', '/proc/sysrq-trigger'];
 
 export type OciOptions = {
   hostname: string;
@@ -55,7 +55,7 @@ export function ociConfig({
   limits,
   resolvConf,
 }: OciOptions): object {
-  const capabilities = [...new Set([...KEPT_CAPABILITIES, ...NAMESPACED_CAPABILITIES])];
+  const capabilities = STARTING_CAPABILITIES;
   return {
     ociVersion: '1.0.0',
     hostname,
@@ -83,13 +83,13 @@ export function ociConfig({
         destination: '/dev/pts',
         type: 'devpts',
         source: 'devpts',
-        options: ['nosuid', 'noexec', 'newinstance', 'ptmxmode=0666', 'mode=0620', 'gid=5', `max=${limits.ptys}`],
+        options: ['nosuid', 'noexec', ...DEVPTS_OPTIONS.split(','), `max=${limits.ptys}`],
       },
       {
         destination: '/dev/shm',
         type: 'tmpfs',
         source: 'shm',
-        options: ['nosuid', 'noexec', 'nodev', 'mode=1777', `size=${Math.ceil(limits.memoryMiB / 2)}m`],
+        options: ['nosuid', 'noexec', 'nodev', ...shmOptions(limits).split(',')],
       },
       { destination: '/dev/mqueue', type: 'mqueue', source: 'mqueue', options: ['nosuid', 'noexec', 'nodev'] },
       { destination: INIT_INSIDE, type: 'bind', source: init, options: ['bind', 'ro', 'nosuid', 'nodev'] },
@@ -102,10 +102,20 @@ export function ociConfig({
         { type: 'user', path: userNamespace },
         ...['pid', 'mount', 'ipc', 'uts', ...(resolvConf === undefined ? ['network'] : [])].map((type) => ({ type })),
       ],
-      maskedPaths: MASKED.filter((path) => !maskedDirectories().includes(path)),
+      maskedPaths: maskedFiles(),
       readonlyPaths: READONLY,
     },
   };
+}
+
+export const DEVPTS_OPTIONS = 'newinstance,ptmxmode=0666,mode=0620,gid=5';
+
+export function shmOptions({ memoryMiB }: Limits): string {
+  return `mode=1777,size=${Math.ceil(memoryMiB / 2)}m`;
+}
+
+export function maskedFiles(): string[] {
+  return MASKED.filter((path) => !maskedDirectories().includes(path));
 }
 
 function bindReadOnly(destination: string, source: string): object {
@@ -120,7 +130,7 @@ let directories: string[] | undefined;
  * system of the machine (mm/shrinker.c). So directories are masked by one that is empty, read-only and owned by nobody
  * inside.
  */
-function maskedDirectories(): string[] {
+export function maskedDirectories(): string[] {
   directories ??= MASKED.filter((path) => statSync(path, { throwIfNoEntry: false })?.isDirectory());
   return directories;
 }
@@ -132,4 +142,4 @@ function maskedDirectories(): string[] {
  */
 const NO_CORE = { soft: 1, hard: 1 };
 /** When the whole machine is out of memory, the kernel ends processes of sandboxes before the node's own. */
-const OOM_SCORE_ADJUSTMENT = 200;
+export const OOM_SCORE_ADJUSTMENT = 200;

@@ -22,9 +22,13 @@ export type CreateCell = {
   limits: Limits;
   network: 'none' | 'node';
   volumes: CellVolume[];
+  /** By viv-start. */
+  quick: boolean;
   scratchFrom?: string;
   /** Its scratch is there: it was stopped. */
   scratchKept?: true;
+  /** It is there, used: all that it holds goes, and a new one begins in its control groups. */
+  renewed?: true;
 };
 
 /** What it answers. */
@@ -74,4 +78,6 @@ export const paths = {
    * executed (/run often is mounted noexec).
    */
   init: (runDir: string) => `${runDir}/t/viv-init`,
+  /** Our copy of viv-start. */
+  starter: (runDir: string) => `${runDir}/t/viv-start`,
 } as const;

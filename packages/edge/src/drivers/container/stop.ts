@@ -6,6 +6,7 @@ import { setFrozen } from '../../limits/freezer.ts';
 import { kill } from '../../native/process.ts';
 import { tidyAfterStart } from './leftovers.ts';
 import { type DestroyCell, paths } from './place.ts';
+import { reapInit } from './reap.ts';
 
 /** The kernel has that long to end killed processes (a dying one may wait for a disk). */
 const DEADLINE_MS = 20_000;
@@ -17,7 +18,8 @@ export async function stopCell({ place, id }: DestroyCell): Promise<void> {
   const { runDir } = place;
   const group = new CellGroup(place.hierarchy, id);
   group.hurry();
-  await endProcesses(group, id);
+  await endProcesses(group, id, () => group.remove());
+  await reapInit(id);
   unlinkIfThere(paths.socket(runDir, id));
   if (existsSync(paths.root(runDir, id)) || existsSync(paths.crunCell(runDir, id))) tidyAfterStart(runDir, id);
 }
@@ -32,17 +34,18 @@ export async function stopAgain(params: DestroyCell): Promise<boolean> {
 }
 
 /**
- * Kills every process of the cell and removes its control groups. When PID 1 of a namespace ends, the kernel ends all
- * in it; crun, which is outside, may be there too if a create was cut short. So: thaw, kill whatever is listed, until
- * the groups can be removed.
+ * Kills every process of the cell, and then does with its control groups what can be done once they are empty. When PID 1
+ * of a namespace ends, the kernel ends all in it; crun, which is outside, may be there too if a create was cut short. So:
+ * thaw, kill whatever is listed, until the groups can be removed, or their children.
  */
-async function endProcesses(group: CellGroup, id: string): Promise<void> {
+export async function endProcesses(group: CellGroup, id: string, whenEmpty: () => boolean): Promise<void> {
   const deadline = Date.now() + DEADLINE_MS;
   for (let waitMs = FIRST_WAIT_MS; ; waitMs = Math.min(waitMs * 2, WAIT_MS_MAX)) {
     const pids = group.pids();
-    if (pids.length === 0 && group.remove()) return;
+    if (pids.length === 0 && whenEmpty()) return;
     for (const pid of pids) killQuietly(pid);
-    thaw(group);
+    // A frozen one takes its signal when it thaws.
+    if (waitMs > FIRST_WAIT_MS) thaw(group);
     if (Date.now() > deadline)
       throw new VivError('internal', `processes of ${id} did not end: ${pids.slice(0, 20).join(' ')}`);
     await sleep(waitMs);
@@ -54,7 +57,7 @@ function thaw(group: CellGroup): void {
   for (const dir of [group.processDir, ...listGroups(group.processDir)]) setFrozen(dir, group.version, false);
 }
 
-function unlinkIfThere(path: string): void {
+export function unlinkIfThere(path: string): void {
   try {
     unlinkSync(path);
   } catch (error) {
