@@ -15,7 +15,7 @@ import { goneSignal } from './gone-signal.ts';
 import { idempotencyOf, ownerOf } from './identity.ts';
 import { check } from './issues.ts';
 import { parseQuery } from './query.ts';
-import { Router } from './router.ts';
+import { noRoute, Router } from './router.ts';
 
 export type DispatcherOptions = {
   services: Services;
@@ -157,13 +157,4 @@ function refuseQuery(search: string): undefined {
   throw new VivError('unknown_field', `unknown query parameter "${name}": this operation has none`, {
     details: { field: name, known: [] },
   });
-}
-
-function noRoute(req: IncomingMessage, path: string, allowed: string[]): VivError {
-  const shown = path.slice(0, 200);
-  const message =
-    allowed.length > 0
-      ? `${shown} has no ${req.method}; it has ${allowed.join(', ')}`
-      : `nothing is at ${req.method} ${shown}`;
-  return new VivError('route_not_found', message, { details: { allowed } });
 }

@@ -1,3 +1,5 @@
+import { VivError } from '@vivarium/protocol';
+
 /** Fixed segments, at most one parameter, and what is at this path by method. */
 type Node<Id> = { fixed: Map<string, Node<Id>>; parameter?: { name: string; node: Node<Id> }; routes: Map<string, Id> };
 export type Match<Id> = { id: Id; params: Record<string, string> } | { id: undefined; allowed: string[] };
@@ -51,4 +53,12 @@ export class Router<Id extends string> {
 
 function emptyNode<Id>(): Node<Id> {
   return { fixed: new Map(), routes: new Map() };
+}
+
+/** What a request is answered with that matches nothing; `allowed` as in Match. */
+export function noRoute({ method }: { method?: string | undefined }, path: string, allowed: string[]): VivError {
+  const shown = path.slice(0, 200);
+  const message =
+    allowed.length > 0 ? `${shown} has no ${method}; it has ${allowed.join(', ')}` : `nothing is at ${method} ${shown}`;
+  return new VivError('route_not_found', message, { details: { allowed } });
 }

@@ -54,7 +54,7 @@ export class OnceCalls {
     const result = await readRecord(path, this.#execs, room);
     if (result) return result;
     throw new VivError('sandbox_lost', 'the call had begun when the node lost it; how it went is not known', {
-      hint: `\`viv exec ls ${row.sandbox}\` shows its commands. To run it again use a new idempotency key.`,
+      hint: `\`viv logs ${row.sandbox}\` shows its commands. To run it again use a new idempotency key.`,
       details: { sandbox: row.sandbox },
     });
   }

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { uint32 } from './proto-json.ts';
 
 /**
  * Messages of envd's service `filesystem.Filesystem` in the JSON form of protobuf, and of its /files: defaults may be left out or null,
@@ -17,24 +18,14 @@ const flag = z
   .boolean()
   .nullish()
   .transform((value) => value ?? false);
-const uint32 = z
-  .union([
-    z.number(),
-    z
-      .string()
-      .regex(/^\d{1,10}$/)
-      .transform(Number),
-  ])
-  .pipe(z.number().int().min(0).max(4_294_967_295))
-  .nullish()
-  .transform((value) => value ?? 0);
+const depth = uint32.nullish().transform((value) => value ?? 0);
 
 export const StatRequest = z.object({ path });
 export const MakeDirRequest = z.object({ path });
 export const MoveRequest = z.object({ source: path, destination: path });
 export const RemoveRequest = z.object({ path });
 /** Depth 0 is that of a client that does not say: 1. */
-export const ListDirRequest = z.object({ path, depth: uint32.transform((depth) => depth || 1) });
+export const ListDirRequest = z.object({ path, depth: depth.transform((levels) => levels || 1) });
 export const WatchDirRequest = z.object({ path, recursive: flag, includeEntry: flag, allowNetworkMounts: flag });
 export type WatchDirRequest = z.output<typeof WatchDirRequest>;
 export const CreateWatcherRequest = WatchDirRequest;

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { uint32 } from './proto-json.ts';
 
 /**
  * Messages of envd's service `process.Process` in the JSON form of protobuf: defaults may be left out or null, numbers may be strings,
@@ -8,15 +9,6 @@ import { z } from 'zod';
 /** A field that may be left out or null, which mean the same. */
 const optional = <S extends z.ZodType>(schema: S) => schema.nullish().transform((value) => value ?? undefined);
 
-const uint32 = z
-  .union([
-    z.number(),
-    z
-      .string()
-      .regex(/^\d{1,10}$/)
-      .transform(Number),
-  ])
-  .pipe(z.number().int().min(0).max(4_294_967_295));
 const noNul = z.string().refine((text) => !text.includes('\0'), 'no NUL');
 /** Base64, also the URL-safe kind and without padding. */
 const bytes = z.string().regex(/^[A-Za-z0-9+/_-]*={0,2}$/, 'not base64');

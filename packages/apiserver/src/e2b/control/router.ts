@@ -9,7 +9,7 @@ import { goneSignal } from '../../http/gone-signal.ts';
 import { ownerOf } from '../../http/identity.ts';
 import { check } from '../../http/issues.ts';
 import { parseQuery } from '../../http/query.ts';
-import { Router } from '../../http/router.ts';
+import { noRoute, Router } from '../../http/router.ts';
 import type { RequestMetrics } from '../../metrics.ts';
 import { ownEdge } from '../../tenancy/own-edge.ts';
 import type { E2bContext } from '../context.ts';
@@ -104,13 +104,4 @@ function decoded(raw: Record<string, string>): Record<string, string> {
   }
   if (params.sandboxID !== undefined) params.sandboxID = sandboxId(params.sandboxID);
   return params;
-}
-
-function noRoute(req: IncomingMessage, path: string, allowed: string[]): VivError {
-  const shown = path.slice(0, 200);
-  const message =
-    allowed.length > 0
-      ? `${shown} has no ${req.method}; it has ${allowed.join(', ')}`
-      : `nothing is at ${req.method} ${shown}`;
-  return new VivError('route_not_found', message, { details: { allowed } });
 }
