@@ -30,6 +30,7 @@
 enum { LISTENER = 3, USER_NAMESPACE = 4, ANSWER = 5 };
 
 #define INIT_INSIDE "/dev/viv-init"
+#define WORDS_MAX 63
 #define RECURSIVE_AT 0x8000 /* AT_RECURSIVE */
 #define COMMON (MS_NOSUID | MS_NOEXEC)
 
@@ -54,8 +55,15 @@ __attribute__((noreturn, format(printf, 1, 2))) static void fail(const char *for
   _exit(1);
 }
 
+/* The image may have a link in this place, and by way of /proc one can lead out of the root: to the working directory, the host's tree. */
 static void mount_new(const char *type, const char *at, unsigned long flags, const char *options) {
+  struct stat found;
   if (mkdir(at, 0755) < 0 && errno != EEXIST) fail("mkdir %s", at);
+  if (lstat(at, &found) < 0) fail("lstat %s", at);
+  if (!S_ISDIR(found.st_mode)) {
+    errno = ENOTDIR;
+    fail("%s of the image", at);
+  }
   if (mount(type, at, type, flags, options) < 0) fail("mount %s", at);
 }
 
@@ -128,7 +136,7 @@ static void bound_capabilities(unsigned long long keep) {
 
 /* Pid 1 of the new namespaces. The host's tree is in reach, below the working directory, until it is detached: /proc can
  * only be mounted in sight of another whole one (mount_too_revealing in fs/namespace.c). Every target is looked up inside
- * the new root, so a link of the image leads nowhere else. */
+ * the new root; what is mounted over must be a directory there, for links through /proc lead out. */
 __attribute__((noreturn)) static void become_init(const struct cell *cell) {
   setsid();
   umask(0);
@@ -171,10 +179,16 @@ static void enter_namespaces(void) {
 }
 
 static char **words(char *list) {
-  char **all = calloc(64, sizeof *all);
+  char **all = calloc(WORDS_MAX + 1, sizeof *all);
   size_t count = 0;
   if (!all) fail("memory");
-  for (char *word = strtok(list, ","); word && count < 63; word = strtok(NULL, ",")) all[count++] = word;
+  for (char *word = strtok(list, ","); word; word = strtok(NULL, ",")) {
+    if (count == WORDS_MAX) {
+      errno = E2BIG;
+      fail("a list of paths");
+    }
+    all[count++] = word;
+  }
   return all;
 }
 
