@@ -1,4 +1,5 @@
 import { VivError } from '@vivarium/protocol';
+import { checkedDomain } from '@vivarium/protocol/domain.ts';
 import { certificateFault, certificateFiles, readCertificate } from './certificate.ts';
 import { stopHolder } from './holder-stop.ts';
 import { parseListen } from './listen-address.ts';
@@ -27,6 +28,7 @@ export type UpOptions = {
  */
 export async function up(options: UpOptions, say: (line: string) => void): Promise<number> {
   parseListen(options.listen);
+  if (options.domain !== undefined) checkedDomain(options.domain);
   const tls = tlsArguments(options);
   requireMachine();
   const paths = nodePaths(options.stateDir);

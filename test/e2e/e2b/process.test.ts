@@ -88,16 +88,17 @@ test('a client that left gets what it missed, by pid and by tag', async () => {
   assert.deepEqual([exitCode, stdout], [4, 'two\nthree\n']);
 
   const start = {
-    process: { cmd: 'sh', args: ['-c', 'echo tagged; sleep 0.3; exit 6'] },
+    process: { cmd: 'sh', args: ['-c', 'echo tagged; read line; exit 6'] },
     tag: 'the tag',
-    stdin: false,
   };
   const first = rpcStream('Start', start);
-  await delay(150);
-  const listed = (await sandbox.commands.list()).find(({ tag }) => tag === 'the tag');
-  assert.deepEqual(listed?.args, start.process.args);
-  const second = await rpcStream('Connect', { process: { tag: 'the tag' } });
-  for (const stream of [await first, second]) assert.match(stream, /"exitCode":6/);
+  const tagged = async () => (await sandbox.commands.list()).find(({ tag }) => tag === 'the tag');
+  let listed = await tagged();
+  for (; listed === undefined; listed = await tagged()) await delay(20);
+  assert.deepEqual(listed.args, start.process.args);
+  const second = rpcStream('Connect', { process: { tag: 'the tag' } });
+  await sandbox.commands.sendStdin(listed.pid, '\n');
+  for (const stream of [await first, await second]) assert.match(stream, /"exitCode":6/);
 });
 
 test('an ended command is told of again, whole, for a late client', async () => {

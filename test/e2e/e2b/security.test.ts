@@ -259,8 +259,9 @@ test('no key, token, signature or secret is in a log', async () => {
     volume: volume.token,
   };
   const directory = join(node.node.paths.stateDir, 'log');
-  for (const name of readdirSync(directory)) {
-    if (!statSync(join(directory, name)).isFile()) continue;
+  const logs = readdirSync(directory).filter((name) => statSync(join(directory, name)).isFile());
+  assert.ok(logs.includes('server.log'), logs.join(', '));
+  for (const name of logs) {
     const text = readFileSync(join(directory, name), 'utf8');
     const told = Object.entries(secrets).filter(([, secret]) => text.includes(secret));
     assert.deepEqual(

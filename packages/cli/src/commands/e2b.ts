@@ -1,4 +1,5 @@
 import { DEFAULT_URL, e2bSecret } from '@vivarium/sdk';
+import { checkedDomain } from '@vivarium/sdk/domain.ts';
 import { localConnection } from '@vivarium/sdk/node/local-connection.ts';
 import type { Command } from 'commander';
 import { bad } from '../complaint.ts';
@@ -24,7 +25,7 @@ function clientVariables(flags: Flags): Record<string, string> {
   const { url, apiKey } = localConnection(flags);
   if (!apiKey) throw bad('no API key is known for this server', 'Pass --api-key, set VIV_API_KEY, or `viv login URL`.');
   const key = { E2B_API_KEY: e2bSecret(apiKey) };
-  if (flags.domain !== undefined) return { ...key, E2B_DOMAIN: flags.domain };
+  if (flags.domain !== undefined) return { ...key, E2B_DOMAIN: checkedDomain(flags.domain) };
   const plain = (url ?? DEFAULT_URL).replace(/\/$/, '');
   return { ...key, E2B_API_URL: plain, E2B_SANDBOX_URL: plain, E2B_VOLUME_API_URL: plain };
 }

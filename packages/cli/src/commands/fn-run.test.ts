@@ -72,7 +72,7 @@ test('a file is run as its name says, with arguments, input and files both ways'
   const args = ['--in', 'solve.py:data/x', '--out', 'made.txt:here.txt', '--out', 'big', '-i', '--memory', '64m'];
   const got = await fn(['run', 'a@1', 'solve.py', 'one', ...args, '--timeout', '2s', '--session', 's'], 'input');
   assert.deepEqual([got.code, got.out], [3, 'out\n']);
-  assert.equal(got.err, 'viv: big did not come (too large)\nerr\n');
+  assert.equal(got.err, 'err\nviv: big did not come (too large)\n');
   assert.deepEqual(got.sent, {
     ...{ image: 'a@1', language: 'python', code: 'print(1)', args: ['one'], limits: { memoryMiB: 64 } },
     ...{ filesOut: ['made.txt', 'big'], timeoutMs: 2000, session: 's', stdin: b64('input') },

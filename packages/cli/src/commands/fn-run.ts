@@ -55,9 +55,10 @@ export function defineRun(command: Command): void {
     withServer(flags, async (viv) => {
       const request = { image, ...(await workOf(viv, image, words, flags)), ...optionsOf(flags) };
       const result = await withBaseShown(viv, () => viv.fn.run(request));
-      saveFiles(result, flags);
       if (flags.json) printJson(result);
       else await show(result);
+      // After what it printed: a place that can't be written must not cost the result.
+      saveFiles(result, flags);
       throw new Exit(result.exitCode);
     }),
   );
@@ -79,7 +80,7 @@ async function workOf(viv: Vivarium, image: string, words: string[], flags: Flag
   if (file === undefined) throw bad('nothing to run', 'Name a file, `-`, --code, or a program after `--`.');
   if (file === '-' && flags.interactive) throw bad('standard input can’t be both the code and what it reads');
   if (file === '-' && language === undefined) throw bad('which language is the code in?', 'Name it with --language.');
-  const text = readFileSync(file === '-' ? 0 : file, 'utf8');
+  const text = file === '-' ? readFileSync(0, 'utf8') : readLocal(file).toString('utf8');
   return { language: language ?? (await languageOf(viv, image, file)), code: text, args };
 }
 
@@ -96,7 +97,7 @@ async function languageOf(viv: Vivarium, image: string, file: string): Promise<s
 function optionsOf(flags: Flags): Omit<FnOptions, 'image'> {
   const { env, user, workdir, session } = flags;
   const ms = (seconds: number) => Math.round(seconds * 1000);
-  const files = (flags.in ?? []).map((text) => pair(text)).map(([local, inside]) => [inside, readFileSync(local)]);
+  const files = (flags.in ?? []).map((text) => pair(text)).map(([local, inside]) => [inside, readLocal(local)]);
   return {
     ...fnLimits(flags),
     ...(files.length > 0 && { files: Object.fromEntries(files) }),
@@ -110,6 +111,15 @@ function optionsOf(flags: Flags): Omit<FnOptions, 'image'> {
     ...(flags.compileTimeout !== undefined && { compileTimeoutMs: ms(flags.compileTimeout) }),
     ...(flags.sessionIdle !== undefined && { sessionIdleS: Math.ceil(flags.sessionIdle) }),
   };
+}
+
+/** Node's error of reading a directory does not name it. */
+function readLocal(path: string): Buffer {
+  try {
+    return readFileSync(path);
+  } catch (error) {
+    throw Object.assign(error as NodeJS.ErrnoException, { path });
+  }
 }
 
 /** Files go where the caller said; what a program inside calls them decides nothing here. */
