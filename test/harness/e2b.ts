@@ -6,6 +6,7 @@ import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { UpOptions } from '@vivarium/node';
+import { e2bSecret } from '@vivarium/sdk';
 import { Sandbox, type SandboxOpts } from 'e2b';
 import { linkE2bImages } from './e2b-image.ts';
 import { linkInterpreterImages } from './interpreter-image.ts';
@@ -58,7 +59,7 @@ export async function startE2bNode({
 
 /** Reaches a node that runs; sets the clients' environment variables in this process. */
 export function connectionTo({ url, key }: { url: string; key: string }): E2bClient {
-  const connection = { apiKey: e2bKey(key), apiUrl: url, sandboxUrl: url };
+  const connection = { apiKey: e2bSecret(key), apiUrl: url, sandboxUrl: url };
   const env = { E2B_API_KEY: connection.apiKey, E2B_API_URL: url, E2B_SANDBOX_URL: url, E2B_VOLUME_API_URL: url };
   Object.assign(process.env, env);
   return {
@@ -68,11 +69,6 @@ export function connectionTo({ url, key }: { url: string; key: string }): E2bCli
       await Sandbox.create(template, { ...connection, ...options }),
     call: async (method, path, body, headers = {}) => await call(connection, method, path, body, headers),
   };
-}
-
-/** The form of a node's key that E2B clients accept: the same secret with their prefix. */
-export function e2bKey(key: string): string {
-  return key.replace(/^viv_/, 'e2b_');
 }
 
 async function call(

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
+import { e2bSecret } from '@vivarium/sdk';
 import {
   AuthenticationError,
   FileNotFoundError,
@@ -11,7 +12,7 @@ import {
   SandboxNotFoundError,
   TimeoutError,
 } from 'e2b';
-import { type E2bNode, e2bKey, startE2bNode } from '../../harness/e2b.ts';
+import { type E2bNode, startE2bNode } from '../../harness/e2b.ts';
 import { E2B_BASE } from '../../harness/e2b-image.ts';
 
 let node: E2bNode;
@@ -76,7 +77,7 @@ test('a full disk is a NotEnoughSpaceError, and the sandbox lives on', async () 
 
 test('a key that asks too often is told with a RateLimitError after the client’s own retries', async () => {
   const { secret } = await node.node.viv.keys.create({ name: 'limited', scopes: ['sandboxes'], maxSandboxes: 1 });
-  const options = { ...node.connection, apiKey: e2bKey(secret!), retries: 0 };
+  const options = { ...node.connection, apiKey: e2bSecret(secret!), retries: 0 };
   const first = await Sandbox.create('base', options);
   await assert.rejects(Sandbox.create('base', options), RateLimitError);
   await first.kill();

@@ -4,8 +4,9 @@ import { type ClientRequest, request } from 'node:http';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
+import { e2bSecret } from '@vivarium/sdk';
 import { getSignature, NotFoundError, Sandbox, Secret, Template, Volume } from 'e2b';
-import { type E2bNode, e2bKey, startE2bNode } from '../../harness/e2b.ts';
+import { type E2bNode, startE2bNode } from '../../harness/e2b.ts';
 import { freePort } from '../../harness/registry.ts';
 
 const DOMAIN = 'sandboxes.test';
@@ -124,7 +125,7 @@ test('paths and users that can not be are refused', async () => {
 
 test('a key sees nothing of another key, and changes nothing', async () => {
   const { secret } = await node.node.viv.keys.create({ name: 'stranger', scopes: ['sandboxes'] });
-  const stranger = { ...node.connection, apiKey: e2bKey(secret!) };
+  const stranger = { ...node.connection, apiKey: e2bSecret(secret!) };
   const id = mine.sandboxId;
   const { snapshotId } = await mine.createSnapshot({ name: 'private' });
   const volume = await Volume.create('private');

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { createHash, randomBytes } from 'node:crypto';
 import { after, before, test } from 'node:test';
+import { e2bSecret } from '@vivarium/sdk';
 import {
   AuthenticationError,
   NotEnoughSpaceError,
@@ -10,7 +11,7 @@ import {
   VolumeNotFoundError,
   VolumePathNotFoundError,
 } from 'e2b';
-import { type E2bNode, e2bKey, startE2bNode } from '../../harness/e2b.ts';
+import { type E2bNode, startE2bNode } from '../../harness/e2b.ts';
 
 let node: E2bNode;
 let volume: Volume;
@@ -175,7 +176,7 @@ test('the token of one volume opens no other, and no key opens files', async () 
 
 test('keys see their own volumes only, and mount none of another', async () => {
   const { secret } = await node.node.viv.keys.create({ name: 'tenant', scopes: ['sandboxes'] });
-  const tenant = { ...node.connection, apiKey: e2bKey(secret!) };
+  const tenant = { ...node.connection, apiKey: e2bSecret(secret!) };
   assert.deepEqual(await Volume.list(tenant), []);
   await assert.rejects(Volume.getInfo(volume.volumeId, tenant), VolumeNotFoundError);
   assert.equal(await Volume.destroy(volume.volumeId, tenant), false);

@@ -34,3 +34,6 @@ export class AnswerRoom {
     res.socket?.setTimeout(IDLE_MS);
   }
 }
+
+/** The one of this server: commands and calls share it. */
+export const answerRoom = new AnswerRoom();

@@ -2,10 +2,8 @@ import type { FnPool as EdgePool, FnSession as EdgeSession } from '@vivarium/edg
 import type { FnPool, FnSession } from '@vivarium/protocol';
 import { type Caller, languagesIn, runCall } from '../fn/calls.ts';
 import { failureOf, requestOf, responseOf } from '../fn/run-code.ts';
-import { AnswerRoom } from './answer-room.ts';
+import { answerRoom } from './answer-room.ts';
 import type { Call, Handlers } from './call.ts';
-
-const room = new AnswerRoom();
 
 export const fnHandlers: Handlers<'fn'> = {
   'fn.run': (call) => runCall(call.body, callerOf(call)),
@@ -25,7 +23,7 @@ export const fnHandlers: Handlers<'fn'> = {
 };
 
 function callerOf({ edge, owner, idempotency, res }: Call<'fn.run'> | Call<'fn.runCode'>): Caller {
-  return { edge, owner, idempotency, room: (bytes) => room.take(bytes, res) };
+  return { edge, owner, idempotency, room: (bytes) => answerRoom.take(bytes, res) };
 }
 
 function poolView({ owner, ...pool }: EdgePool): FnPool {

@@ -1,4 +1,5 @@
-import { readFileSync, statfsSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
+import { freeBytes } from '@vivarium/layers/free-space.ts';
 import { VivError } from '@vivarium/protocol';
 import type { Spawner } from '../spawner/client.ts';
 import type { OpenedVolumes } from './operations.ts';
@@ -97,9 +98,4 @@ class BtrfsDisk implements VolumeDisk {
     const { spawner, stateDir, runDir } = this.#options;
     this.#opened = await spawner.callAgain<OpenedVolumes>('openVolumes', { stateDir, runDir, make });
   }
-}
-
-function freeBytes(directory: string): number {
-  const { bavail, bsize } = statfsSync(directory);
-  return bavail * bsize;
 }
