@@ -16,15 +16,27 @@ export async function takeFiles(box: Box, call: FnCall): Promise<Found> {
   const found: Found = { files: [], filesLeft: [] };
   const user = call.user ?? box.row.user ?? undefined;
   let leftBytes = call.filesOutBytesMax;
+  let refused = 0;
+  let readBytes = 0;
   for (const path of await pathsOut(box, call, user, found)) {
     if (found.files.length >= call.filesOutMax) {
       found.filesLeft.push({ path, reason: `more than ${call.filesOutMax} files` });
       continue;
     }
+    // Also what is refused costs the node its reading.
+    if (refused >= call.filesOutMax || readBytes > 2 * call.filesOutBytesMax) {
+      found.filesLeft.push({ path, reason: 'too many files before it were too large' });
+      continue;
+    }
     try {
       const { entry, stream } = await box.requireCell().read(Buffer.from(path), { user, length: leftBytes + 1 });
-      const content = Buffer.concat(await stream.toArray());
-      if (entry.size > leftBytes || content.length > leftBytes) {
+      const large = entry.size > leftBytes;
+      if (large) stream.destroy();
+      // It may have grown since it was opened.
+      const content = large ? Buffer.alloc(0) : Buffer.concat(await stream.toArray());
+      readBytes += content.length;
+      if (large || content.length > leftBytes) {
+        refused += 1;
         found.filesLeft.push({ path, reason: `larger than what is left of ${call.filesOutBytesMax} bytes` });
         continue;
       }
