@@ -1,4 +1,5 @@
 import type { E2bLogLevel } from '@vivarium/protocol/e2b/template.ts';
+import type { Logger } from 'pino';
 import type { BuildTable, LogRow } from '../store/build-table.ts';
 
 /** Entries of one build; what comes after is left out, and that is said once. */
@@ -14,16 +15,18 @@ export class BuildLog {
   readonly #table: BuildTable;
   readonly #build: string;
   readonly #now: () => number;
+  readonly #log: Pick<Logger, 'error'>;
   readonly #rest = new Map<string, string>();
   #kept = 0;
   #chars = 0;
   #full = false;
   #timer: NodeJS.Timeout | undefined;
 
-  constructor(table: BuildTable, build: string, now: () => number) {
+  constructor(table: BuildTable, build: string, now: () => number, log: Pick<Logger, 'error'>) {
     this.#table = table;
     this.#build = build;
     this.#now = now;
+    this.#log = log;
   }
 
   put(level: E2bLogLevel, step: string, message: string): void {
@@ -55,13 +58,18 @@ export class BuildLog {
     this.#rest.clear();
   }
 
-  /** Puts on disk what is not there yet. */
+  /** Puts on disk what is not there yet. What the disk does not take is tried again with the next entries. */
   flush(): void {
     clearTimeout(this.#timer);
     this.#timer = undefined;
     const entries = this.entries.slice(this.#kept);
-    if (entries.length > 0) this.#table.appendLog(this.#build, this.#kept, entries);
-    this.#kept += entries.length;
+    if (entries.length === 0) return;
+    try {
+      this.#table.appendLog(this.#build, this.#kept, entries);
+      this.#kept += entries.length;
+    } catch (err) {
+      this.#log.error({ err, build: this.#build }, 'the log of a build was not kept');
+    }
   }
 
   #line(step: string, prefix: string, stream: string, line: string): void {

@@ -55,13 +55,15 @@ export class TemplateBuilds {
         'quota_exceeded',
         `${running} template builds of this key are under way, the most there can be`,
       );
-    const { store } = this.#context;
+    const { store, log: serverLog } = this.#context;
     const now = Date.now();
     const building = { ...row, status: 'building' as const, updatedAtMs: now };
     store.builds.put(building);
-    const log = new BuildLog(store.builds, row.id, Date.now);
+    const log = new BuildLog(store.builds, row.id, Date.now, serverLog);
     const abort = new AbortController();
-    const done = this.#run(building, start, key, log, abort.signal).finally(() => this.#live.delete(row.id));
+    const done = this.#run(building, start, key, log, abort.signal)
+      .catch((err) => serverLog.error({ err, build: row.id }, 'the end of a build was not kept'))
+      .finally(() => this.#live.delete(row.id));
     this.#live.set(row.id, { log, abort, owner: key.id, done });
   }
 
@@ -107,8 +109,8 @@ export class TemplateBuilds {
       const reason = buildReason(signal.aborted ? signal.reason : thrown, steps, this.#context.log);
       log.put('error', reason.step, `Build failed: ${reason.message}`);
       log.flush();
-      await this.#dropImage(row);
       this.#finish(row, reason);
+      await this.#dropImage(row);
       await this.#prune(row.template);
     }
   }

@@ -80,7 +80,8 @@ export class BuildTable {
         put.run(build, from + index, atMs, level, step, message);
       this.#database.exec('COMMIT');
     } catch (error) {
-      this.#database.exec('ROLLBACK');
+      // A full disk has ended it already: what went wrong is not to be hidden by that.
+      if (this.#database.isTransaction) this.#database.exec('ROLLBACK');
       throw error;
     }
   }
