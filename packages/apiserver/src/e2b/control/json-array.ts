@@ -1,6 +1,6 @@
-import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import { Answer } from '../../http/answer.ts';
+import { drained } from '../../http/drained.ts';
 
 /** Items are gathered up to this size before they are written. */
 const BATCH_BYTES = 65_536;
@@ -31,5 +31,5 @@ export function jsonArray<T>(items: AsyncIterable<T>, view: (item: T) => unknown
 }
 
 async function write(res: ServerResponse, text: string): Promise<void> {
-  if (!res.write(text) && !res.destroyed) await Promise.race([once(res, 'drain'), once(res, 'close')]);
+  if (!res.write(text) && !res.destroyed) await drained(res);
 }

@@ -1,5 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import { VivError } from '@vivarium/protocol';
+import { drained } from '../../http/drained.ts';
 import type { rpcFailure } from '../error.ts';
 import type { RpcStream } from './envd-call.ts';
 import { STREAM_MEDIA } from './rpc-media.ts';
@@ -80,13 +81,12 @@ export class RpcOutput implements RpcStream {
   }
 
   #write(buffer: Buffer): Promise<void> | void {
-    if (this.#res.destroyed || this.#res.writableEnded)
-      throw new VivError('connection_lost', 'the client has left the stream');
+    if (this.#res.destroyed || this.#res.writableEnded) throw gone();
     this.#head();
     this.#begun = true;
     this.#ping?.refresh();
     this.#res.write(buffer);
-    if (this.#res.writableLength > BEHIND_BYTES) return drained(this.#res);
+    if (this.#res.writableLength > BEHIND_BYTES) return taken(this.#res);
   }
 
   #head(): void {
@@ -108,17 +108,11 @@ function frame(flags: number, message: object): Buffer {
 }
 
 /** Resolves when the client has taken what is written; rejects `connection_lost`. */
-function drained(res: ServerResponse): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const onDrain = () => {
-      res.off('close', onClose);
-      resolve();
-    };
-    const onClose = () => {
-      res.off('drain', onDrain);
-      reject(new VivError('connection_lost', 'the client has left the stream'));
-    };
-    res.once('drain', onDrain);
-    res.once('close', onClose);
-  });
+async function taken(res: ServerResponse): Promise<void> {
+  await drained(res);
+  if (res.destroyed) throw gone();
+}
+
+function gone(): VivError {
+  return new VivError('connection_lost', 'the client has left the stream');
 }
