@@ -17,16 +17,16 @@ export async function createSandbox(call: ControlCall<E2bCreate>, version: 1 | 2
   refuse(body, secure);
   const template = findTemplate(context, body.templateID, call.key);
   const sandbox = await edge.sandboxes.create(nativeRequest(body, template, version), owner);
-  context.store.sandboxes.put(sandbox.id, factsOf(body, template, secure));
   try {
+    context.store.sandboxes.put(sandbox.id, factsOf(body, template, secure));
     await template.start?.(edge, sandbox.id, signal);
     if (signal.aborted) throw new VivError('connection_lost', 'the client is gone');
+    return accessView(context, sandbox);
   } catch (error) {
     // Nobody knows it, so nobody could end it.
     await edge.sandboxes.kill(sandbox.id);
     throw error;
   }
-  return accessView(context, sandbox);
 }
 
 function nativeRequest(body: E2bCreate, template: TemplateSource, version: 1 | 2): SandboxCreate {
