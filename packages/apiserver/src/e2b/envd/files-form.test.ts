@@ -141,3 +141,10 @@ test('what is no form is refused', async () => {
     await assert.rejects(takeForm({ 'content-type': type }, chunked(END, [10]), gather), { code: 'invalid_argument' });
   await assert.rejects(takeForm(headers, chunked(Buffer.from('nonsense'), [3]), gather), { code: 'invalid_argument' });
 });
+
+test('a form of many chunks leaves nothing of each behind', async (t) => {
+  const race = t.mock.method(Promise, 'race');
+  const body = Buffer.concat([file('a', 'x'.repeat(5000)), END]);
+  assert.equal((await takeForm(headers, chunked(body, [1]), async (_name, content) => gather('', content))).length, 1);
+  assert.ok(race.mock.callCount() < 10, `${race.mock.callCount()} promises were raced`);
+});

@@ -29,7 +29,11 @@ export async function takeForm<T>(
   const parser = parserFor(headers);
   const failure = Promise.withResolvers<never>();
   failure.promise.catch(() => {});
-  const fail = (error: unknown) => failure.reject(error);
+  const broken = new Broken();
+  const fail = (error: unknown) => {
+    failure.reject(error);
+    broken.set(error);
+  };
   const taken: Promise<T>[] = [];
   const turns = new FewAtOnce(FILES_AT_ONCE);
   let over = false;
@@ -48,11 +52,11 @@ export async function takeForm<T>(
   const finished = once(parser, 'finish');
   finished.catch(() => {});
   try {
-    await Promise.race([feed(parser, body, turns, failure.promise).then(() => finished), failure.promise]);
+    await Promise.race([feed(parser, body, turns, broken).then(() => finished), failure.promise]);
     return await Promise.all(taken);
   } catch (error) {
     over = true;
-    failure.reject(error);
+    fail(error);
     current?.destroy(VivError.from(error));
     await Promise.allSettled(taken);
     throw error;
@@ -82,13 +86,33 @@ async function feed(
   parser: BusboyInstance,
   body: AsyncIterable<Uint8Array>,
   turns: FewAtOnce,
-  failed: Promise<never>,
+  broken: Broken,
 ): Promise<void> {
   for await (const chunk of body) {
-    if (!parser.write(chunk)) await Promise.race([once(parser, 'drain'), failed]);
-    await Promise.race([turns.noneWaits(), failed]);
+    if (!parser.write(chunk)) await broken.or(once(parser, 'drain'));
+    await broken.or(turns.noneWaits());
   }
   parser.end();
+}
+
+/** The first failure. A promise of it would keep something of every wait that was raced with it, until the form ends. */
+class Broken {
+  #error: { thrown: unknown } | undefined;
+  #wake: ((error: unknown) => void) | undefined;
+
+  set(thrown: unknown): void {
+    this.#error ??= { thrown };
+    this.#wake?.(this.#error.thrown);
+  }
+
+  /** Resolves when `waited` does; rejects when something fails before. One caller at a time. */
+  or(waited: Promise<unknown>): Promise<void> {
+    return new Promise((resolve, reject) => {
+      this.#wake = reject;
+      waited.then(() => resolve(), reject);
+      if (this.#error) reject(this.#error.thrown);
+    });
+  }
 }
 
 /** Form data writes these three characters escaped, and no others (HTML, "multipart/form-data encoding algorithm"). */
