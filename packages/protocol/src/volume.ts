@@ -71,7 +71,13 @@ export const MountedVolume = z.object({ id: Id, name: VolumeName, path: z.string
 export type MountedVolume = z.infer<typeof MountedVolume>;
 
 const owner = z.number().int().min(0).max(VOLUME_ID_MAX);
-const queryOwner = z.coerce.number().pipe(owner);
+// Nothing is not 0: that would be root.
+const queryOwner = z
+  .string()
+  .regex(/^\d{1,5}$/)
+  .transform(Number)
+  .pipe(owner)
+  .openapi({ type: 'integer', minimum: 0, maximum: VOLUME_ID_MAX });
 const octal = z
   .string()
   .regex(/^[0-7]{3,4}$/)

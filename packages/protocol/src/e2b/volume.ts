@@ -11,11 +11,18 @@ export const E2bVolumeCreate = z.object({ name: z.string() });
 /** Without the token in lists. */
 export type E2bVolume = { volumeID: string; name: string; token?: string; domain?: string };
 
-const owner = z.coerce.number().pipe(z.number().int().min(0).max(VOLUME_ID_MAX));
+/** A number in a query. Nothing is not 0: that would be root. */
+const digits = z
+  .string()
+  .regex(/^\d{1,10}$/)
+  .transform(Number);
+const owner = z.number().int().min(0).max(VOLUME_ID_MAX);
 /** Of what a client says only the permission bits count: the type of a file is no matter of its mode here. */
-const mode = z.coerce
+const mode = z
   .number()
-  .pipe(z.number().int().min(0).max(0xffffffff))
+  .int()
+  .min(0)
+  .max(0xffffffff)
   .transform((bits) => bits & 0o777);
 const path = z.string().min(1).max(4096);
 const force = z
@@ -35,9 +42,9 @@ export const E2bDirectoryQuery = z.object({
 /** `force`: of a directory, make those above it too; of a file, also replace it. */
 export const E2bMakeQuery = z.object({
   path,
-  uid: owner.optional(),
-  gid: owner.optional(),
-  mode: mode.optional(),
+  uid: digits.pipe(owner).optional(),
+  gid: digits.pipe(owner).optional(),
+  mode: digits.pipe(mode).optional(),
   force,
 });
 export const E2bMetadata = z.object({ uid: owner.nullish(), gid: owner.nullish(), mode: mode.nullish() });
