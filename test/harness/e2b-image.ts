@@ -5,8 +5,9 @@
  *   e2b-image.ts    as a program: makes the cache if it is missing (under a lock, see linkE2bImages)
  */
 import { execFileSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { down, nodePaths, runningServer, up } from '@vivarium/node';
 import { Vivarium } from '@vivarium/sdk';
 import { ensureE2bBase } from '../../scripts/demo/template-images.ts';
@@ -14,8 +15,15 @@ import { CACHE, IMAGE_PARTS, linkImages, linkStore } from './image-cache.ts';
 
 export { E2B_BASE } from '../../scripts/demo/template-images.ts';
 
-const STATE = join(CACHE, 'e2b-state-3');
-const DONE = join(CACHE, 'e2b-done-3');
+const RECIPES = resolve(import.meta.dirname, '../../packages/layers/src');
+/** Another recipe makes another image: what it is made of names it. */
+export const E2B_BASE_DIGEST = createHash('sha256')
+  .update(readFileSync(join(RECIPES, 'recipes/e2b-base.sh')))
+  .update(readFileSync(join(RECIPES, 'importers/builtin.ts')))
+  .digest('hex')
+  .slice(0, 12);
+const STATE = join(CACHE, `e2b-state-${E2B_BASE_DIGEST}`);
+const DONE = join(CACHE, `e2b-done-${E2B_BASE_DIGEST}`);
 
 /** Puts base and E2B images into a fresh state directory. */
 export function linkE2bImages(stateDir: string): void {

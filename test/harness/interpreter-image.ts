@@ -11,14 +11,14 @@ import { join, resolve } from 'node:path';
 import { down, nodePaths, runningServer, up } from '@vivarium/node';
 import { Vivarium } from '@vivarium/sdk';
 import { E2B_CODE_INTERPRETER, ensureE2bCodeInterpreter } from '../../scripts/demo/template-images.ts';
-import { linkE2bImages } from './e2b-image.ts';
+import { E2B_BASE_DIGEST, linkE2bImages } from './e2b-image.ts';
 import { CACHE, linkStore } from './image-cache.ts';
 
 const ROOT = resolve(import.meta.dirname, '../..');
 const PARTS = ['interpreter', 'packages/layers/src/recipes/e2b-code-interpreter'];
 const NOT_IN_IMAGE = /(^|\/)(__pycache__|test)\//;
-const STATE = join(CACHE, 'interpreter-state');
-const DONE = join(CACHE, 'interpreter-done');
+const STATE = join(CACHE, `interpreter-state-${E2B_BASE_DIGEST}`);
+const DONE = join(CACHE, `interpreter-done-${E2B_BASE_DIGEST}`);
 
 /** Puts base and E2B images, the code interpreter's among them, into a fresh state directory. */
 export function linkInterpreterImages(stateDir: string): void {
