@@ -43,6 +43,26 @@ export function findSnapshot({ store }: E2bContext, key: Key, text: string): Sna
   return rows.find((row) => row.tag === tag) ?? (match[2] === undefined ? rows[0] : undefined);
 }
 
+/**
+ * The template under all snapshots that lie above it, by what a sandbox was made from and its image. Undefined: there is none, as they lie
+ * upon one another.
+ */
+export function rootTemplate(
+  { store }: Pick<E2bContext, 'store'>,
+  template: string,
+  image?: string,
+): string | undefined {
+  const seen = new Set<string>();
+  for (let at = template; !seen.has(at); ) {
+    seen.add(at);
+    const rows = store.snapshots.byId(at);
+    const row = rows.find((one) => one.image === image) ?? rows[0];
+    if (!row) return at;
+    at = row.template;
+  }
+  return undefined;
+}
+
 /** False: there is none. What runs from it runs on; its image goes with the last one. */
 export async function removeSnapshot(context: E2bContext, key: Key, text: string): Promise<boolean> {
   const row = findSnapshot(context, key, text);
@@ -75,7 +95,10 @@ async function take(call: ControlCall<{ name?: string | null | undefined }>): Pr
   const { snapshots } = context.store;
   // Versions of images never change: a snapshot that is taken again has another one.
   const image = `e2b/${id}@${newId()}`;
-  const { user, templateID: template } = factsOf(context, sandbox);
+  const facts = factsOf(context, sandbox);
+  const { user, templateID } = facts;
+  // A snapshot of that name may be replaced by this one, and what is known of it with it.
+  const template = rootTemplate(context, templateID, facts.image) ?? templateID;
   await edge.sandboxes.snapshot(sandbox.id, image);
   const replaced = snapshots.byId(id).find((row) => row.tag === (tag ?? DEFAULT_TAG));
   const row = { id, tag: tag ?? DEFAULT_TAG, name, owner: key.id, sandbox: sandbox.id, image, template, user };

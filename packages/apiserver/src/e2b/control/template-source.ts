@@ -4,7 +4,7 @@ import type { E2bContext } from '../context.ts';
 import { interpretersOf } from '../interpreter/interpreter.ts';
 import type { SnapshotRow } from '../store/snapshot-table.ts';
 import { imageUser } from './image-user.ts';
-import { findSnapshot } from './snapshots.ts';
+import { findSnapshot, rootTemplate } from './snapshots.ts';
 import { builtinImage } from './templates-builtin.ts';
 import { templateImage } from './templates-find.ts';
 import { resolveTemplate } from './templates-resolve.ts';
@@ -55,11 +55,18 @@ function snapshotSource({ id, name: alias, image, user, limits }: SnapshotRow): 
 
 /** A snapshot has the files of its sandbox and none of its processes: what that one's template starts is started in its own too. */
 function begunIn(context: E2bContext, template: string, key: Key): Pick<TemplateSource, 'start'> {
+  const root = rootTemplate(context, template);
+  const start = root === undefined ? undefined : findKept(context, root, key)?.start;
+  return start ? { start } : {};
+}
+
+/** As `findTemplate`, of something that was made of it before. Undefined: it is gone meanwhile. */
+export function findKept(context: E2bContext, name: string, key: Key): TemplateSource | undefined {
   try {
-    const { start } = findTemplate(context, template, key);
-    return start ? { start } : {};
-  } catch {
-    return {};
+    return findTemplate(context, name, key);
+  } catch (error) {
+    if (VivError.from(error).code === 'image_not_found') return undefined;
+    throw error;
   }
 }
 
