@@ -42,7 +42,9 @@ export class Sessions {
       tail: Promise.resolve(),
       lastUsedAt: this.#now(),
     };
-    this.#sessions.set(nameOf(keyId, name), session);
+    const key = nameOf(keyId, name);
+    this.#sessions.set(key, session);
+    this.#forgetWhenEnded(key, session, box);
     return true;
   }
 
@@ -123,9 +125,11 @@ export class Sessions {
 
   async #requireRoom(owner: Owner): Promise<void> {
     const maximum = this.#bounds.sessionsPerKey;
-    const mine = [...this.#sessions.values()].filter((session) => session.owner === owner.keyId).length;
-    // The one that asks is counted.
-    if (mine > maximum)
+    const mine = [...this.#sessions.values()].filter(
+      (session) => session.owner === owner.keyId && (!session.live || isLive(session.live)),
+    ).length;
+    // The one that asks is not among them yet.
+    if (mine >= maximum)
       throw new VivError('quota_exceeded', `this key has ${maximum} sessions, the maximum`, { details: { maximum } });
   }
 
