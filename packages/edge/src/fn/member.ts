@@ -37,8 +37,13 @@ export class Member {
     bounds: FnLimits,
   ): Promise<Member> {
     const box = await createBox(context, request(image, limits), owner);
-    const { root } = await layersAgain(box);
-    return new Member(box, cellSpec(context, box.row, root), bounds);
+    try {
+      const { root } = await layersAgain(box);
+      return new Member(box, cellSpec(context, box.row, root), bounds);
+    } catch (error) {
+      await endBox(box, 'killed', 'its pool could not take it');
+      throw error;
+    }
   }
 
   /** Can it take a call? */

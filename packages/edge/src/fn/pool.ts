@@ -201,13 +201,16 @@ export class Pool {
   async #make(): Promise<void> {
     const { context, bounds, admit } = this.#host;
     this.#making += 1;
+    let member: Member;
     try {
       admit(this.of.owner);
-      const member = await Member.make(context, this.of, this.of.owner, bounds);
+      member = await Member.make(context, this.of, this.of.owner, bounds);
       this.#offer(member, true);
     } finally {
       this.#making -= 1;
     }
+    // Whoever waited for it waits still. After a failure it is #failed that knows what becomes of them.
+    if (!member.alive) this.#grow();
   }
 
   /** With containers left whoever waits gets one of those; with none they hear why. */

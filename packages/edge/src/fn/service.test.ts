@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { afterEach, beforeEach, test } from 'node:test';
-import { ExecStart, Limits, SandboxCreate } from '@vivarium/protocol';
+import { ExecStart, Limits, SandboxCreate, VivError } from '@vivarium/protocol';
 import type { FnCall } from '../edge.ts';
 import { FakeEdge } from '../fakes/fake-edge.ts';
 
@@ -48,6 +48,24 @@ test('a container that died while it waited is not handed out', async () => {
   await fake.edge.fn.warm({ image: 'base/test@1', limits: Limits.parse({}), count: 2 }, owner);
   for (const id of fake.fnDriver.cells.keys()) await fake.edge.sandboxes.kill(id);
   assert.equal((await fake.edge.fn.run(call(), owner)).run?.exitCode, 0);
+});
+
+test('a container that is dead on arrival is replaced for the call that waits', async () => {
+  const doomed = [2, 1];
+  fake.images.acquireLayers = async () => {
+    if (doomed.pop()) for (const id of fake.fnDriver.cells.keys()) await fake.edge.sandboxes.kill(id);
+    return { layers: fake.images.layers, ...fake.images.reacquire() };
+  };
+  assert.equal((await fake.edge.fn.run(call(), owner)).run?.exitCode, 0);
+});
+
+test('nothing is left of a container whose layers are not found again', async () => {
+  fake.images.acquireLayers = async () => {
+    throw new VivError('image_corrupt', 'a layer is gone');
+  };
+  await assert.rejects(fake.edge.fn.run(call(), owner), { message: 'a layer is gone' });
+  await settle();
+  assert.equal(fake.fnDriver.cells.size, 0);
 });
 
 test('a compile command that fails is the end of the call', async () => {
