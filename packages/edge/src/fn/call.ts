@@ -1,4 +1,4 @@
-import type { ExecResult, ExecStart } from '@vivarium/protocol';
+import { type ExecResult, type ExecStart, VivError } from '@vivarium/protocol';
 import type { FnCall, FnCommand, FnDurations, FnResult, Room } from '../edge.ts';
 import type { Execs } from '../exec/service.ts';
 import type { Box } from '../lifecycle/box.ts';
@@ -7,8 +7,8 @@ import { takeFiles } from './files-out.ts';
 
 export type CallRun = Omit<FnResult, 'cold'>;
 
-/** Is told when the first command is about to run: from then on a call can't be moved to another container. */
-export type CallWatch = { begins(): void };
+/** Is told when the first command is about to run: from then on a call can't be moved to another container, unless it was `refused`. */
+export type CallWatch = { begins(): void; refused(): void };
 
 /** Runs a call in a container that is its own: files in, compile, run, files out. Its durations lack what came before. */
 export async function runCall(
@@ -40,11 +40,24 @@ export async function runCall(
   });
   await timed('filesInMs', () => putFiles(box, call));
   watch.begins();
-  const compile = call.compile ? await timed('compileMs', () => exec(call.compile!, undefined)) : null;
+  const first = <T>(work: () => Promise<T>) => tellingRefused(box, watch, work);
+  const runCommand = () => timed('runMs', () => exec(call.run, call.stdin));
+  const compile = call.compile ? await first(() => timed('compileMs', () => exec(call.compile!, undefined))) : null;
   if (compile && compile.exitCode !== 0) return result(compile, null, { files: [], filesLeft: [] });
-  const run = await timed('runMs', () => exec(call.run, call.stdin));
+  const run = compile ? await runCommand() : await first(runCommand);
   const found = await timed('filesOutMs', () => filesOf(box, call, run));
   return result(compile, run, found);
+}
+
+/** A command that never came to the guest, or that the guest says (by the stage) it did not start, has done nothing. */
+async function tellingRefused<T>(box: Box, watch: CallWatch, work: () => Promise<T>): Promise<T> {
+  const before = box.execsTotal;
+  try {
+    return await work();
+  } catch (error) {
+    if (box.execsTotal === before || VivError.from(error).details.stage !== undefined) watch.refused();
+    throw error;
+  }
 }
 
 /** Of a container that died with the command nothing can be brought. */

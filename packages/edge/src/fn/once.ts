@@ -3,7 +3,13 @@ import { VivError } from '@vivarium/protocol';
 import type { FnResult, Idempotency, Owner, Room } from '../edge.ts';
 import type { Execs } from '../exec/service.ts';
 import type { EdgeContext } from '../lifecycle/context.ts';
-import { readRecord, recordPath, writeRecord } from './record.ts';
+import { readRecord, recordPath, writeError, writeRecord } from './record.ts';
+
+/**
+ * Is told in which container a call is about to run its first command: from then on its key is used up, unless that command was refused
+ * before anything ran.
+ */
+export type KeyWatch = { begins(sandbox: string): void; refused(): void };
 
 type Flight = { requestHash: string; result: Promise<FnResult> };
 
@@ -18,14 +24,11 @@ export class OnceCalls {
     this.#execs = execs;
   }
 
-  /**
-   * Runs it, or answers with what the key gave before. `perform` says in which container it is about to run its first command: from then
-   * on the key is used up.
-   */
+  /** Runs it, or answers with what the key gave before: also an error that came after something had run. */
   async run(
     owner: Owner,
     idempotency: Idempotency,
-    perform: (begins: (sandbox: string) => void) => Promise<FnResult>,
+    perform: (key: KeyWatch) => Promise<FnResult>,
     room?: Room,
   ): Promise<FnResult> {
     const name = `${owner.keyId} ${idempotency.key}`;
@@ -62,15 +65,40 @@ export class OnceCalls {
   async #first(
     owner: Owner,
     idempotency: Idempotency,
-    perform: (begins: (sandbox: string) => void) => Promise<FnResult>,
+    perform: (key: KeyWatch) => Promise<FnResult>,
   ): Promise<FnResult> {
     const { registry, clock, stateDir } = this.#context;
     const { key, requestHash } = idempotency;
-    const result = await perform((sandbox) =>
-      registry.write(() => registry.idempotency.put(owner.keyId, key, { requestHash, sandbox }, clock.now())),
-    );
-    writeRecord(recordPath(stateDir, result.sandbox, keyHash(idempotency)), result);
-    return result;
+    const path = (sandbox: string) => recordPath(stateDir, sandbox, keyHash(idempotency));
+    let begun: string | undefined;
+    const watch: KeyWatch = {
+      begins: (sandbox) => {
+        registry.write(() => registry.idempotency.put(owner.keyId, key, { requestHash, sandbox }, clock.now()));
+        begun = sandbox;
+      },
+      refused: () => {
+        registry.write(() => registry.idempotency.free(owner.keyId, key));
+        begun = undefined;
+      },
+    };
+    try {
+      const result = await perform(watch);
+      writeRecord(path(result.sandbox), result);
+      return result;
+    } catch (thrown) {
+      const error = VivError.from(thrown);
+      // What a retry could mend is no answer for ever: of such a call it is said that it was lost.
+      if (begun !== undefined && !error.retryable) this.#noteError(path(begun), error);
+      throw error;
+    }
+  }
+
+  #noteError(path: string, error: VivError): void {
+    try {
+      writeError(path, error);
+    } catch (err) {
+      this.#context.log.warn({ err }, 'the error of a call could not be written down');
+    }
   }
 }
 

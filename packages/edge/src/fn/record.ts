@@ -1,5 +1,6 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { type ErrorBody, VivError } from '@vivarium/protocol';
 import type { FnResult, Room } from '../edge.ts';
 import type { Execs } from '../exec/service.ts';
 import { diskError } from '../journal/journal.ts';
@@ -25,6 +26,15 @@ export function writeRecord(path: string, result: FnResult): void {
     run: result.run?.id ?? null,
     files: result.files.map(({ content, ...file }) => ({ ...file, content: Buffer.from(content).toString('base64') })),
   };
+  write(path, record);
+}
+
+/** In place of its result. Throws `node_disk_full`. */
+export function writeError(path: string, error: VivError): void {
+  write(path, error.toBody());
+}
+
+function write(path: string, record: Record | ErrorBody): void {
   try {
     writeFileSync(path, JSON.stringify(record), { mode: 0o600 });
   } catch (error) {
@@ -32,15 +42,17 @@ export function writeRecord(path: string, result: FnResult): void {
   }
 }
 
-/** Undefined when the call did not come to its end. */
+/** Undefined when the call did not come to its end. Throws the error that it came to. */
 export async function readRecord(path: string, execs: Execs, room?: Room): Promise<FnResult | undefined> {
-  let record: Record;
+  let record: Record | ErrorBody;
   try {
-    record = JSON.parse(readFileSync(path, 'utf8')) as Record;
+    record = JSON.parse(readFileSync(path, 'utf8')) as Record | ErrorBody;
   } catch {
     return undefined;
   }
-  const exec = (id: string | null) => (id === null ? null : execs.result(record.sandbox, id, 0, room));
+  if ('error' in record) throw VivError.fromBody(record);
+  const { sandbox, compile, run } = record;
+  const exec = (id: string | null) => (id === null ? null : execs.result(sandbox, id, 0, room));
   const files = record.files.map(({ content, ...file }) => ({ ...file, content: Buffer.from(content, 'base64') }));
-  return { ...record, compile: await exec(record.compile), run: await exec(record.run), files };
+  return { ...record, compile: await exec(compile), run: await exec(run), files };
 }

@@ -100,6 +100,25 @@ test('a call that never began leaves its key free', async () => {
   assert.equal((await fake.edge.fn.run(call(), owner, key('b'))).run?.exitCode, 0);
 });
 
+test('a call whose first command is refused leaves its key free, and the keys of other calls in its container alone', async () => {
+  const before = await fake.edge.fn.run(call(['print', 'x']), owner, key('c'));
+  await settle();
+  await assert.rejects(fake.edge.fn.run(call(['nouser']), owner, key('d')), { code: 'user_unknown' });
+  await settle();
+  assert.equal((await fake.edge.fn.run(call(['exit', '3']), owner, key('d'))).run?.exitCode, 3);
+  assert.equal((await fake.edge.fn.run(call(['print', 'x']), owner, key('c'))).run?.id, before.run?.id);
+});
+
+test('a call that fails after something ran gives its error again', async () => {
+  const half = call(['nouser'], { compile: { argv: ['true'], timeoutMs: 1000 } });
+  const run = () => fake.edge.fn.run(half, owner, key('e'));
+  await assert.rejects(run(), { code: 'user_unknown' });
+  await assert.rejects(run(), { code: 'user_unknown' });
+  await assert.rejects(fake.edge.fn.run(call(), owner, key('e', 'other')), { code: 'idempotency_mismatch' });
+  await fake.restart();
+  await assert.rejects(run(), { code: 'user_unknown' });
+});
+
 test('calls of a session share a container, which outlives a restart, and other calls never get it', async () => {
   const session = { name: 's', idleTimeoutS: 60 };
   const first = await fake.edge.fn.run(call(['true'], { session }), owner);

@@ -8,7 +8,7 @@ import { endBox } from '../lifecycle/end.ts';
 import { holdingTimeouts } from '../lifecycle/timeouts.ts';
 import { type CallRun, round, runCall } from './call.ts';
 import { FN_LIMITS, type FnLimits } from './limits.ts';
-import { OnceCalls } from './once.ts';
+import { type KeyWatch, OnceCalls } from './once.ts';
 import { Pool, type PoolHost } from './pool.ts';
 import { Sessions } from './sessions.ts';
 
@@ -41,8 +41,9 @@ export class FnCalls implements FnService {
   }
 
   async run(call: FnCall, owner: Owner, idempotency?: Idempotency, room?: Room): Promise<FnResult> {
-    const perform = (begins: (sandbox: string) => void) => this.#perform(call, owner, begins, room);
-    return idempotency ? this.#once.run(owner, idempotency, perform, room) : perform(() => {});
+    const perform = (key: KeyWatch) => this.#perform(call, owner, key, room);
+    if (idempotency) return this.#once.run(owner, idempotency, perform, room);
+    return perform({ begins: () => {}, refused: () => {} });
   }
 
   async warm({ image, limits, count }: FnWarm, owner: Owner): Promise<FnPool> {
@@ -73,7 +74,7 @@ export class FnCalls implements FnService {
     for (const pool of this.#pools.values()) pool.close();
   }
 
-  async #perform(call: FnCall, owner: Owner, begins: (sandbox: string) => void, room?: Room): Promise<FnResult> {
+  async #perform(call: FnCall, owner: Owner, key: KeyWatch, room?: Room): Promise<FnResult> {
     if (this.#context.draining) throw new VivError('shutting_down', 'the node is stopping and takes no calls');
     const began = this.#context.clock.monotonicMs();
     const since = () => round(this.#context.clock.monotonicMs() - began);
@@ -89,7 +90,7 @@ export class FnCalls implements FnService {
         () => this.#claim(call, owner),
         async (box, cold) => {
           const waitMs = since();
-          const watch = { begins: () => begins(box.id) };
+          const watch = { ...key, begins: () => key.begins(box.id) };
           return finish(await holdingTimeouts(box, () => runCall(box, call, this.#execs, watch, room)), cold, waitMs);
         },
       );
@@ -101,8 +102,12 @@ export class FnCalls implements FnService {
       let begun = false;
       const watch = {
         begins: () => {
-          begins(member.box.id);
+          key.begins(member.box.id);
           begun = true;
+        },
+        refused: () => {
+          key.refused();
+          begun = false;
         },
       };
       try {

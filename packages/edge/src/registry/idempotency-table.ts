@@ -10,6 +10,7 @@ export class IdempotencyTable {
   readonly #get: StatementSync;
   readonly #put: StatementSync;
   readonly #forget: StatementSync;
+  readonly #free: StatementSync;
   readonly #prune: StatementSync;
 
   constructor(db: DatabaseSync) {
@@ -18,6 +19,7 @@ export class IdempotencyTable {
       'INSERT INTO idempotency (key_id, key, request_hash, sandbox, created_at) VALUES (?, ?, ?, ?, ?)',
     );
     this.#forget = db.prepare('DELETE FROM idempotency WHERE sandbox = ?');
+    this.#free = db.prepare('DELETE FROM idempotency WHERE key_id = ? AND key = ?');
     this.#prune = db.prepare('DELETE FROM idempotency WHERE created_at < ?');
   }
 
@@ -33,6 +35,11 @@ export class IdempotencyTable {
   /** A create that failed left nothing, so its key may be used again. */
   forget(sandbox: string): void {
     this.#forget.run(sandbox);
+  }
+
+  /** One key of a sandbox that others may have used too. */
+  free(keyId: string, key: string): void {
+    this.#free.run(keyId, key);
   }
 
   prune(nowMs: number): void {
